@@ -1,0 +1,49 @@
+#pragma once
+
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+namespace scandsl {
+
+/// Joins its arguments into one string, each printed as by `std::ostream <<`.
+template <class... Parts> std::string message(const Parts&... parts) {
+  std::ostringstream text;
+  (text << ... << parts);
+  return text.str();
+}
+
+/// The base of every exception that scandsl throws. A message says what was expected, what came, and what to
+/// do; the second constructor writes it from these three.
+struct error : std::runtime_error {
+  explicit error(const std::string& text) : std::runtime_error(text) {}
+  error(const std::string& expected, const std::string& came, const std::string& advice)
+      : std::runtime_error("expected " + expected + "; got " + came + "; " + advice) {}
+};
+
+/// Extents that do not agree, or a view of the wrong rank.
+struct shape_error : error {
+  using error::error;
+};
+
+/// An element type that the operation does not take.
+struct dtype_error : error {
+  using error::error;
+};
+
+/// A null pointer, or a scalar outside its domain.
+struct argument_error : error {
+  using error::error;
+};
+
+/// A dimension number outside [-rank, rank).
+struct index_error : error {
+  using error::error;
+};
+
+/// An output that shares memory with another operand, or with itself.
+struct overlap_error : error {
+  using error::error;
+};
+
+}  // namespace scandsl

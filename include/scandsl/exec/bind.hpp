@@ -1,0 +1,111 @@
+#pragma once
+#include <boost/hana/at_key.hpp>
+#include <boost/hana/contains.hpp>
+#include <boost/hana/for_each.hpp>
+#include <boost/hana/keys.hpp>
+#include <boost/hana/map.hpp>
+#include <boost/hana/pair.hpp>
+#include <boost/hana/type.hpp>
+
+#include "scandsl/expr/expression.hpp"
+#include "scandsl/ir/program.hpp"
+#include "scandsl/pass/problem.hpp"
+
+/// The arguments of run: a compile-time map from names to views and numbers, checked against the program.
+namespace scandsl {
+namespace detail {
+
+template <class T> inline constexpr bool is_binding = false;
+template <fixed_string N, class V> inline constexpr bool is_binding<tensor_binding<N, V>> = true;
+template <fixed_string N> inline constexpr bool is_binding<erased_binding<N>> = true;
+template <fixed_string N> inline constexpr bool is_binding<scalar_binding<N>> = true;
+
+template <name N> struct name_key {};
+template <name N> inline constexpr auto key = hana::type_c<name_key<N>>;
+
+template <class B> constexpr bool binds_number = requires(B binding) { binding.value; };
+
+template <const program& P, int T, class B> void check_tensor_binding() {
+  constexpr tensor_decl declared = P.tensors[T];
+  constexpr auto shown = check::shown<declared.id>();
+  static_assert(sizeof(check::bound_to_its_kind<!binds_number<B>, shown>) > 0);
+  if constexpr (requires { typename decltype(B::view)::element; }) {
+    using view = decltype(B::view);
+    using element = std::remove_cv_t<typename view::element>;
+    static_assert(
+        sizeof(check::rank<view::rank == declared.axes.count, shown, declared.axes.count, view::rank>) > 0);
+    static_assert(sizeof(check::writable < declared.role != tensor_role::output ||
+                             !std::is_const_v<typename view::element>,
+                         shown >) > 0);
+    if constexpr (declared.role == tensor_role::offsets)
+      static_assert(sizeof(check::integer_elements<!is_floating(dtype_of<element>), shown>) > 0);
+    else
+      static_assert(sizeof(check::floating_elements<is_floating(dtype_of<element>), shown>) > 0);
+  }
+}
+
+template <class T, int Rank> bound_tensor bound_view(const strided_view<T, Rank>& view) {
+  return {true, erase(view)};
+}
+inline bound_tensor bound_view(const std::optional<erased_view>& view) {
+  return {view.has_value(), view.value_or(erased_view{})};
+}
+
+template <const program& P, int I, class Map> void bind_tensor(problem& bound, const Map& map) {
+  constexpr auto k = key<P.tensors[I].id>;
+  constexpr bool present = decltype(hana::contains(map, k))::value;
+  static_assert(sizeof(check::bound < present || P.tensors[I].optional, check::shown<P.tensors[I].id>() >) >
+                0);
+  if constexpr (present) {
+    const auto& binding = hana::at_key(map, k);
+    using type = std::remove_cvref_t<decltype(binding)>;
+    check_tensor_binding<P, I, type>();
+    if constexpr (!binds_number<type>) bound.tensors[static_cast<std::size_t>(I)] = bound_view(binding.view);
+  }
+}
+
+template <const program& P, int I, class Map> void bind_parameter(problem& bound, const Map& map) {
+  constexpr auto k = key<P.parameters[I].id>;
+  constexpr auto shown = check::shown<P.parameters[I].id>();
+  constexpr bool present = decltype(hana::contains(map, k))::value;
+  static_assert(sizeof(check::scalar_bound < present || P.parameters[I].optional, shown >) > 0);
+  if constexpr (present) {
+    const auto& binding = hana::at_key(map, k);
+    constexpr bool number = binds_number<std::remove_cvref_t<decltype(binding)>>;
+    static_assert(sizeof(check::bound_to_its_kind<number, shown>) > 0);
+    if constexpr (number) bound.parameters[static_cast<std::size_t>(I)] = binding.value;
+  }
+}
+
+template <const program& P, class B> void check_known() {
+  constexpr name id = B::text.value();
+  static_assert(sizeof(check::known<(P.find_tensor(id) >= 0 || P.find_parameter(id) >= 0), B::text>) > 0);
+}
+template <class B, class... All> void check_once() {
+  constexpr int times = ((B::text.value() == All::text.value() ? 1 : 0) + ...);
+  static_assert(sizeof(check::bound_once<times == 1, B::text>) > 0);
+}
+
+}  // namespace detail
+
+/// Binds views and numbers to the names of program P: every tensor and scalar that is not optional, each
+/// once, with its rank. Misuse is a static_assert that names the culprit.
+template <const program& P, class... B> problem bind(const B&... bindings) {
+  constexpr bool all_bindings = (detail::is_binding<B> && ...);
+  static_assert(sizeof(check::takes_bindings<all_bindings>) > 0);
+  problem bound = unbound_problem(P);
+  if constexpr (all_bindings) {
+    (detail::check_known<P, B>(), ...);
+    (detail::check_once<B, B...>(), ...);
+    const auto map = hana::make_map(hana::make_pair(detail::key<B::text.value()>, bindings)...);
+    [&]<int... I>(std::integer_sequence<int, I...>) {
+      (detail::bind_tensor<P, I>(bound, map), ...);
+    }(std::make_integer_sequence<int, P.tensors.count>{});
+    [&]<int... I>(std::integer_sequence<int, I...>) {
+      (detail::bind_parameter<P, I>(bound, map), ...);
+    }(std::make_integer_sequence<int, P.parameters.count>{});
+  }
+  return bound;
+}
+
+}  // namespace scandsl

@@ -1,0 +1,145 @@
+#pragma once
+#include "scandsl/exec/bind.hpp"
+#include "scandsl/exec/cpu/driver.hpp"
+#include "scandsl/pass/explain.hpp"
+
+namespace scandsl {
+
+/// The CPU executor. `threads` 0: as many as OpenMP would use.
+struct cpu {
+  int threads = 0;
+};
+
+namespace cpu_detail {
+
+template <const program& P, int K> struct kernel_group {
+  static constexpr const program& value = kernel_program<P, K>;
+  static constexpr const schedule& plan = kernel_schedule<P, K>;
+};
+
+template <class Group, class C> void combine_scalars(int scan, C* left, const C* right) {
+  for_each_index(std::make_integer_sequence<int, Group::value.scans.count>{}, [&]<int S>(index_constant<S>) {
+    if (S != scan) return;
+    constexpr int components = Group::value.scans[S].components;
+    using combine = combiner<Group, S, (1U << components) - 1U>;
+    typename combine::template states<C> l, r;
+    std::copy_n(left, components, l.begin());
+    std::copy_n(right, components, r.begin());
+    combine::apply(l, r);
+    std::copy_n(l.begin(), components, left);
+  });
+}
+
+template <const program& P, int K, class C> kernel_set<C> make_kernel_set() {
+  using group = kernel_group<P, K>;
+  constexpr int sweeps = group::plan.sweeps;
+  kernel_set<C> set;
+  set.p = &group::value;
+  set.table = &kernel_table<P, K>;
+  set.combine = combine_scalars<group, C>;
+  for_each_index(std::make_integer_sequence<int, sweeps>{}, [&]<int I>(index_constant<I>) {
+    set.sweep[I] = stage_kernel<group, stage_kind::sweep, I, C>::run;
+    if constexpr (group::plan.sweep[I].has_scans)
+      set.aggregate[I] = stage_kernel<group, stage_kind::aggregate, I, C>::run;
+  });
+  for_each_index(std::make_integer_sequence<int, sweeps + 1>{}, [&]<int I>(index_constant<I>) {
+    set.boundary[I] = stage_kernel<group, stage_kind::boundary, I, C>::run;
+  });
+  return set;
+}
+
+/// Memory for the scratch tensors of a run, by name.
+template <class C> class scratch_memory {
+public:
+  C* get(const name& id, std::int64_t count) {
+    for (auto& [held, values] : tensors)
+      if (held == id) return values.get();
+    tensors.emplace_back(
+        id, std::make_unique_for_overwrite<C[]>(static_cast<std::size_t>(std::max<std::int64_t>(count, 1))));
+    return tensors.back().second.get();
+  }
+
+private:
+  std::vector<std::pair<name, std::unique_ptr<C[]>>> tensors;
+};
+
+inline int threads_of(const cpu& executor) {
+  return executor.threads > 0 ? executor.threads : available_threads();
+}
+
+template <const program& P, class C>
+void run_as(const cpu& executor, const problem& bound, const iteration_space& space) {
+  scratch_memory<C> scratch;
+  for_each_index(std::make_integer_sequence<int, kernels_of<P>.programs.count>{},
+                 [&]<int K>(index_constant<K>) {
+                   const program& kernel = kernel_program<P, K>;
+                   const kernel_set<C> set = make_kernel_set<P, K, C>();
+                   problem part = kernel_problem(P, bound, kernel, space, dtype_of<C>);
+                   for (int t = 0; t < kernel.tensors.count; ++t)
+                     if (kernel.tensors[t].role == tensor_role::scratch) {
+                       erased_view& view = part.tensors[static_cast<std::size_t>(t)].view;
+                       std::int64_t count = 1;
+                       for (int a = 0; a < view.rank; ++a) count *= view.axis[a].count();
+                       view.data = scratch.get(kernel.tensors[t].id, count);
+                     }
+                   kernel_run<C>(set, part, make_iteration_space(kernel, part), threads_of(executor)).run();
+                 });
+}
+
+/// An input may be overwritten in place when one kernel with one sweep reads it.
+template <const program& P> constexpr bool in_place_is_safe() {
+  return kernels_of<P>.programs.count == 1 && kernel_schedule<P, 0>.sweeps <= 1;
+}
+
+inline bool computes_in_double(const program& p, const problem& bound) {
+  for (int t = 0; t < p.tensors.count; ++t)
+    if (bound.tensors[static_cast<std::size_t>(t)].bound &&
+        bound.tensors[static_cast<std::size_t>(t)].view.type == dtype::float64)
+      return true;
+  return false;
+}
+
+template <class B> constexpr bool may_be_double = true;
+template <fixed_string N, class T, int R>
+constexpr bool may_be_double<tensor_binding<N, strided_view<T, R>>> =
+    std::is_same_v<std::remove_cv_t<T>, double>;
+template <fixed_string N> constexpr bool may_be_double<scalar_binding<N>> = false;
+
+}  // namespace cpu_detail
+
+/// Runs program P on the CPU: run<logcumsumexp>(cpu{}, x = view(px, B, N, D), y = view(py, B, N, D)).
+/// Every tensor and scalar that is not optional is bound, by name. Arithmetic is in float64 where an operand
+/// is, in float32 otherwise; each output is rounded once, to its own type. Throws shape_error, dtype_error,
+/// argument_error or overlap_error before anything is written. Zero extents are fine.
+template <const program& P, class... B> void run(const cpu& executor, const B&... bindings) {
+  const problem bound = bind<P>(bindings...);
+  const iteration_space space = validate(P, bound, cpu_detail::in_place_is_safe<P>());
+  if constexpr ((cpu_detail::may_be_double<B> || ...))
+    if (cpu_detail::computes_in_double(P, bound))
+      return cpu_detail::run_as<P, double>(executor, bound, space);
+  cpu_detail::run_as<P, float>(executor, bound, space);
+}
+
+/// How run<P> with the same arguments would go. The views may be without memory: shape<float>(B, N, D).
+template <const program& P, class... B> cpu_plan plan(const cpu& executor, const B&... bindings) {
+  const problem bound = bind<P>(bindings...);
+  const bool in_double = cpu_detail::computes_in_double(P, bound);
+  const cpu_device device{cpu_detail::threads_of(executor),
+                          in_double ? cpu_detail::pack_width<double> : cpu_detail::pack_width<float>};
+  cpu_plan result{P.id, device, in_double, {}, 0, 0, 0};
+  const iteration_space space = make_iteration_space(P, bound);
+  for (int t = 0; t < P.tensors.count; ++t)
+    if (bound.tensors[static_cast<std::size_t>(t)].bound)
+      result.floor_bytes += detail::bytes_of(bound.tensors[static_cast<std::size_t>(t)].view);
+  for_each_index(
+      std::make_integer_sequence<int, kernels_of<P>.programs.count>{}, [&]<int K>(index_constant<K>) {
+        const problem part = kernel_problem(P, bound, kernel_program<P, K>, space,
+                                            in_double ? dtype::float64 : dtype::float32);
+        result.kernels.push_back(summarise_kernel(kernel_program<P, K>, kernel_table<P, K>, part, device));
+        result.moved_bytes += result.kernels.back().read_bytes + result.kernels.back().written_bytes;
+        result.scratch_bytes += written_scratch_bytes(kernel_program<P, K>, part);
+      });
+  return result;
+}
+
+}  // namespace scandsl

@@ -1,0 +1,117 @@
+#pragma once
+#include <array>
+#include <utility>
+
+#include "scandsl/core/arithmetic.hpp"
+#include "scandsl/ir/builder.hpp"
+
+/// Evaluates nodes of a program for one value type V: a scalar, a SIMD pack, or a device thread's number.
+/// Every node's value is a variable of its own, so that a compiler keeps it in a register. Shared by all
+/// executors. `Ref` is any type with a static `value`, the program.
+namespace scandsl {
+
+template <int I> using index_constant = std::integral_constant<int, I>;
+
+template <int... I, class F> SCANDSL_HD void for_each_index(std::integer_sequence<int, I...>, F&& f) {
+  (f(index_constant<I>{}), ...);
+}
+
+/// Applies node I's primitive; get(index_constant<J>{}) gives the value of operand J.
+template <class Ref, int I, class Get> SCANDSL_HD auto apply_node(Get&& get) {
+  constexpr node each = Ref::value.nodes[I];
+  using function = primitive::at<each.function>;
+  if constexpr (function::arity == 1)
+    return function::value(get(index_constant<each.operand[0]>{}));
+  else if constexpr (function::arity == 2)
+    return function::value(get(index_constant<each.operand[0]>{}), get(index_constant<each.operand[1]>{}));
+  else
+    return function::value(get(index_constant<each.operand[0]>{}), get(index_constant<each.operand[1]>{}),
+                           get(index_constant<each.operand[2]>{}));
+}
+
+template <class Ref, int I, class V>
+using value_of_node = std::conditional_t<is_truth(Ref::value.nodes[I]), typename arithmetic<V>::truth, V>;
+
+/// The value of a node without axes, from the parameters.
+template <class Ref, int I, class T> SCANDSL_HD auto uniform_value(const T* parameters) {
+  constexpr node each = Ref::value.nodes[I];
+  if constexpr (each.op == opcode::constant)
+    return static_cast<T>(each.value);
+  else if constexpr (each.op == opcode::parameter)
+    return parameters[each.target];
+  else
+    return apply_node<Ref, I>([&]<int J>(index_constant<J>) { return uniform_value<Ref, J>(parameters); });
+}
+
+// ---- variables for nodes
+
+template <int I, class T> struct node_slot {
+  T value;
+};
+template <class Ref, class V, class Sequence> struct node_slots;
+template <class Ref, class V, int... I>
+struct node_slots<Ref, V, std::integer_sequence<int, I...>> : node_slot<I, value_of_node<Ref, I, V>>... {};
+
+template <int I, class T> SCANDSL_HD T& slot(node_slot<I, T>& s) { return s.value; }
+
+using node_list = fixed_list<int, max_nodes>;
+
+namespace detail {
+/// Holder::list, a static constexpr node_list, as a sequence.
+template <class Holder, std::size_t... I> auto sequence_from(std::index_sequence<I...>) {
+  return std::integer_sequence<int, Holder::list.items[I]...>{};
+}
+}  // namespace detail
+template <class Holder>
+using sequence_of = decltype(detail::sequence_from<Holder>(
+    std::make_index_sequence<static_cast<std::size_t>(Holder::list.count)>{}));
+
+// ---- combine
+
+/// The nodes below the given roots, in order.
+template <class Roots> constexpr node_list nodes_below(const program& p, const Roots& roots) {
+  bool below[max_nodes] = {};
+  for (const int root : roots) below[root] = true;
+  for (int i = p.nodes.count - 1; i >= 0; --i)
+    if (below[i])
+      for (const node_id o : p.nodes[i].operand)
+        if (o != no_node) below[o] = true;
+  node_list list;
+  for (int i = 0; i < p.nodes.count; ++i)
+    if (below[i]) list.push_back(i);
+  return list;
+}
+
+/// combine(left, right) of scan S for the components that the bits of Live mark; the others keep their value.
+template <class Ref, int S, unsigned Live> struct combiner {
+  static constexpr int components = Ref::value.scans[S].components;
+  static constexpr node_list list = [] {
+    node_list roots;
+    for (int k = 0; k < components; ++k)
+      if (Live >> k & 1U) roots.push_back(Ref::value.scans[S].combined[k]);
+    return nodes_below(Ref::value, roots);
+  }();
+
+  template <class V> using states = std::array<V, static_cast<std::size_t>(components)>;
+
+  template <class V> SCANDSL_HD static void apply(states<V>& left, const states<V>& right) {
+    using sequence = sequence_of<combiner>;
+    node_slots<Ref, V, sequence> slots;
+    for_each_index(sequence{}, [&]<int I>(index_constant<I>) {
+      constexpr node each = Ref::value.nodes[I];
+      if constexpr (each.op == opcode::left)
+        slot<I>(slots) = std::get<each.target>(left);
+      else if constexpr (each.op == opcode::right)
+        slot<I>(slots) = std::get<each.target>(right);
+      else if constexpr (each.op == opcode::constant)
+        slot<I>(slots) = arithmetic<V>::constant(each.value);
+      else
+        slot<I>(slots) = apply_node<Ref, I>([&]<int J>(index_constant<J>) { return slot<J>(slots); });
+    });
+    for_each_index(std::make_integer_sequence<int, components>{}, [&]<int K>(index_constant<K>) {
+      if constexpr (Live >> K & 1U) std::get<K>(left) = slot<Ref::value.scans[S].combined[K]>(slots);
+    });
+  }
+};
+
+}  // namespace scandsl

@@ -1,0 +1,93 @@
+#pragma once
+#include "scandsl/pass/problem.hpp"
+
+namespace scandsl {
+namespace detail {
+
+inline void check_types(const program& p, const problem& bound) {
+  for (int t = 0; t < p.tensors.count; ++t) {
+    const bound_tensor& b = bound.tensors[static_cast<std::size_t>(t)];
+    const tensor_decl& declared = p.tensors[t];
+    const std::string id = text(declared.id);
+    if (declared.role == tensor_role::scratch) continue;
+    if (!b.bound) {
+      if (!declared.optional) throw argument_error("a view for " + id, "none", "bind it");
+      continue;
+    }
+    if (b.view.rank != declared.axes.count)
+      throw shape_error(message("rank ", declared.axes.count, " for ", id), message("rank ", b.view.rank),
+                        "bind one dimension, or one list of dimensions, per axis");
+    if ((declared.role == tensor_role::offsets) == is_floating(b.view.type))
+      throw dtype_error(declared.role == tensor_role::offsets
+                            ? message("int32 or int64 for the offsets ", id)
+                            : message("float32, float64, bfloat16 or float16 for ", id),
+                        name_of(b.view.type), "convert it first");
+    if (declared.role == tensor_role::output && !b.view.writable)
+      throw argument_error("writable memory for the output " + id, "a view of const",
+                           "bind memory that may be written");
+    std::int64_t count = 1;
+    for (int i = 0; i < b.view.rank; ++i) count *= b.view.axis[i].count();
+    if (b.view.data == nullptr && count > 0)
+      throw argument_error("memory for " + id, "a null pointer", "bind allocated memory");
+  }
+}
+
+inline void check_overlaps(const program& p, const problem& bound, bool in_place_is_safe) {
+  for (int t = 0; t < p.tensors.count; ++t) {
+    const bound_tensor& out = bound.tensors[static_cast<std::size_t>(t)];
+    if (!out.bound || p.tensors[t].role != tensor_role::output) continue;
+    const footprint mine = footprint_of(out.view);
+    if (self_overlaps(mine))
+      throw overlap_error("distinct memory for each element of the output " + text(p.tensors[t].id),
+                          "a view whose elements share memory", "write to a dense tensor, then expand it");
+    for (int u = 0; u < p.tensors.count; ++u) {
+      const bound_tensor& other = bound.tensors[static_cast<std::size_t>(u)];
+      if (u == t || !other.bound || (p.tensors[u].role == tensor_role::output && u < t)) continue;
+      const footprint theirs = footprint_of(other.view);
+      const bool same_place = in_place_is_safe && p.tensors[u].role == tensor_role::input &&
+                              p.tensors[u].axes == p.tensors[t].axes && out.view.type == other.view.type &&
+                              identical(mine, theirs);
+      if (!same_place && overlaps(mine, theirs))
+        throw overlap_error(
+            message("the output ", text(p.tensors[t].id), " apart from ", text(p.tensors[u].id)),
+            "views that share memory",
+            in_place_is_safe ? "bind other memory, or the very same view to work in place"
+                             : "bind other memory");
+    }
+  }
+}
+
+inline void check_offsets(const program& p, const problem& bound, const iteration_space& space) {
+  for (const scan_decl& scan : p.scans) {
+    if (scan.offsets < 0 || !bound.tensors[static_cast<std::size_t>(scan.offsets)].bound) continue;
+    const std::string id = text(p.tensors[scan.offsets].id), along = text(p.axes[scan.axis]);
+    const std::vector<std::int64_t> values =
+        read_offsets(bound.tensors[static_cast<std::size_t>(scan.offsets)].view);
+    if (values.empty() || values.front() != 0)
+      throw argument_error(id + " starting at 0", values.empty() ? "no offsets" : message(values.front()),
+                           "give S + 1 offsets for S sequences, from 0 to the extent of " + along);
+    const std::int64_t extent = space.extent[static_cast<std::size_t>(scan.axis)];
+    if (values.back() != extent)
+      throw argument_error(message(id, " ending at ", extent, ", the extent of ", along),
+                           message(values.back()), "the sequences fill the axis");
+    for (std::size_t i = 1; i < values.size(); ++i)
+      if (values[i] < values[i - 1])
+        throw argument_error(id + " that does not decrease", message(values[i - 1], " then ", values[i]),
+                             "sort the boundaries; an empty sequence repeats one");
+  }
+}
+
+}  // namespace detail
+
+/// Throws what a run of `p` on `bound` would meet: shape_error, dtype_error, argument_error, overlap_error.
+/// Nothing has been written then. `in_place_is_safe`: each input element is read before its output element is
+/// written, so that an output may be bound to the very view of an input.
+inline iteration_space validate(const program& p, const problem& bound, bool in_place_is_safe) {
+  detail::check_types(p, bound);
+  iteration_space space = make_iteration_space(p, bound);
+  detail::check_offsets(p, bound, space);
+  detail::check_overlaps(p, bound, in_place_is_safe);
+  return space;
+}
+
+}  // namespace scandsl

@@ -1,0 +1,45 @@
+#pragma once
+#include "scandsl/expr/operators.hpp"
+
+namespace scandsl {
+
+/// out<"y">(axes...) = expression: one output of a program.
+template <fixed_string N, bool Optional, class E, class... Axes> struct equation {
+  using target = load<N, Axes...>;
+  static constexpr bool is_optional = Optional;
+  E value;
+};
+template <class T> inline constexpr bool is_equation = false;
+template <fixed_string N, bool O, class E, class... Axes>
+inline constexpr bool is_equation<equation<N, O, E, Axes...>> = true;
+
+template <fixed_string N, bool Optional, class... Axes> struct output {
+  static_assert(
+      sizeof(check::distinct_axes<load<N, Axes...>::axes.count == static_cast<int>(sizeof...(Axes)), N>) > 0);
+
+  /// A run need not bind this output; unbound, it is not written.
+  constexpr output<N, true, Axes...> optional() const { return {}; }
+
+  template <operand E> constexpr auto operator=(E value) const {
+    using expression_type = expression_of<E>;
+    constexpr name missing = expression_type::axes.first_missing_in(load<N, Axes...>::axes);
+    static_assert(sizeof(check::output_axis<missing == name{}, N, check::shown<missing>()>) > 0);
+    static_assert(sizeof(check::output_is_a_value<expression_type::kind == value_kind::real>) > 0);
+    return equation<N, Optional, expression_type, Axes...>{as_expression(value)};
+  }
+};
+
+template <fixed_string N> struct output_name {
+  template <class... Axes> constexpr output<N, false, Axes...> operator()(Axes...) const {
+    static_assert((is_axis<Axes> && ...), "scandsl: out<\"y\">(...) takes axes");
+    return {};
+  }
+  template <class T, int Rank> constexpr auto operator=(const strided_view<T, Rank>& memory) const {
+    return tensor_binding<N, strided_view<T, Rank>>{memory};
+  }
+};
+/// Declares an output in a program; in run, `out<"y">= view(...)` binds it (or an ordinary tensor of that
+/// name does).
+template <fixed_string N> inline constexpr output_name<N> out{};
+
+}  // namespace scandsl

@@ -1,0 +1,182 @@
+#pragma once
+#include <boost/hana/tuple.hpp>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <type_traits>
+
+#include "scandsl/core/view.hpp"
+#include "scandsl/expr/check.hpp"
+#include "scandsl/expr/primitives.hpp"
+
+/// Expression templates: they exist to be written and checked. op<"name">(...) turns them into a program at
+/// once.
+namespace scandsl {
+
+using primitive::value_kind;
+namespace hana = boost::hana;
+
+inline constexpr double inf = std::numeric_limits<double>::infinity();
+
+struct expression_base {};
+template <class T>
+concept expression = std::derived_from<T, expression_base>;
+
+/// A value of another algebra that the language's operators also serve (ir/builder.hpp's term):
+/// T::apply<P>(args...).
+template <class T>
+concept symbolic = requires { typename T::symbolic_tag; };
+
+/// A named axis. Axes are the same when their names are: axis<"n"> n;
+template <fixed_string N> struct axis {
+  static constexpr name id = N.value();
+  static constexpr auto text = N;
+};
+template <class T> inline constexpr bool is_axis = false;
+template <fixed_string N> inline constexpr bool is_axis<axis<N>> = true;
+
+struct literal : expression_base {
+  static constexpr axis_list axes{};
+  static constexpr value_kind kind = value_kind::real;
+  double value = 0.0;
+};
+
+/// A tensor read at the current position of its axes.
+template <fixed_string N, class... Axes> struct load : expression_base {
+  static constexpr name id = N.value();
+  static constexpr int rank = sizeof...(Axes);
+  static constexpr axis_list axes = [] {
+    axis_list list;
+    ((list = list.with(Axes::id)), ...);
+    return list;
+  }();
+  static constexpr value_kind kind = value_kind::real;
+  static_assert(sizeof(check::distinct_axes<axes.count == rank, N>) > 0);
+};
+template <class T> inline constexpr bool is_load = false;
+template <fixed_string N, class... Axes> inline constexpr bool is_load<load<N, Axes...>> = true;
+
+/// What `name = view(...)` and `name = number` give: an argument of run<program>(executor, ...).
+template <fixed_string N, class View> struct tensor_binding {
+  static constexpr auto text = N;
+  View view;
+};
+template <fixed_string N> struct erased_binding {
+  static constexpr auto text = N;
+  std::optional<erased_view> view;
+};
+template <fixed_string N> struct scalar_binding {
+  static constexpr auto text = N;
+  double value;
+};
+
+/// A named tensor: x(b, n, d) reads it, x = view(pointer, extents...) binds it.
+template <fixed_string N> struct tensor {
+  static constexpr auto text = N;
+  static constexpr name id = N.value();
+
+  template <class... Axes> constexpr auto operator()(Axes...) const {
+    static_assert((is_axis<Axes> && ...), "scandsl: a tensor is indexed by axes: axis<\"n\"> n; x(n)");
+    return load<N, Axes...>{};
+  }
+  template <class T, int Rank> constexpr auto operator=(const strided_view<T, Rank>& memory) const {
+    return tensor_binding<N, strided_view<T, Rank>>{memory};
+  }
+  /// Memory whose element type and rank are known at run time only; rank and type are then checked by
+  /// exceptions. An empty optional leaves an optional operand unbound.
+  constexpr auto operator=(const erased_view& memory) const { return erased_binding<N>{memory}; }
+  constexpr auto operator=(const std::optional<erased_view>& memory) const {
+    return erased_binding<N>{memory};
+  }
+};
+template <class T> inline constexpr bool is_tensor = false;
+template <fixed_string N> inline constexpr bool is_tensor<tensor<N>> = true;
+
+/// A run-time number, the same everywhere: an operand, a flag (non-zero is true), a restart interval. Bound
+/// by chunk = 128. Integers are exact up to 2^53.
+template <fixed_string N> struct scalar : expression_base {
+  static constexpr auto text = N;
+  static constexpr name id = N.value();
+  static constexpr axis_list axes{};
+  static constexpr value_kind kind = value_kind::real;
+
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  constexpr auto operator=(T value) const {
+    return scalar_binding<N>{static_cast<double>(value)};
+  }
+};
+template <class T> inline constexpr bool is_scalar = false;
+template <fixed_string N> inline constexpr bool is_scalar<scalar<N>> = true;
+
+/// An operand that a run need not bind; unbound, it is `fallback` everywhere.
+template <class E> struct optional_operand : expression_base {
+  static constexpr axis_list axes = E::axes;
+  static constexpr value_kind kind = value_kind::real;
+  static_assert(sizeof(check::optional_operand < is_load<E> || is_scalar < E >>) > 0);
+  double fallback = 0.0;
+};
+template <class T> inline constexpr bool is_optional_scalar = false;
+template <fixed_string N> inline constexpr bool is_optional_scalar<optional_operand<scalar<N>>> = true;
+
+/// A primitive applied to expressions.
+template <class P, class... A> struct applied : expression_base {
+  static constexpr axis_list axes = (axis_list{} | ... | A::axes);
+  static constexpr value_kind kind = P::result;
+  hana::tuple<A...> arguments;
+};
+
+// ---- operands: what may stand in an expression
+
+template <class T>
+concept number = std::is_arithmetic_v<T> && !std::same_as<T, bool>;
+template <class T>
+concept language = expression<T> || symbolic<T> || is_tensor<T>;
+template <class T>
+concept operand = language<T> || number<T>;
+
+constexpr literal as_expression(number auto value) { return {{}, static_cast<double>(value)}; }
+template <expression E> constexpr E as_expression(E e) { return e; }
+template <fixed_string N> constexpr literal as_expression(tensor<N>) {
+  static_assert(sizeof(check::tensor_has_axes<sizeof(N.text) == 0, N>) > 0);
+  return {};
+}
+template <class T> using expression_of = decltype(as_expression(std::declval<T>()));
+
+template <class... A> struct first_symbolic;
+template <class A, class... Rest> struct first_symbolic<A, Rest...> : first_symbolic<Rest...> {};
+template <symbolic A, class... Rest> struct first_symbolic<A, Rest...> {
+  using type = A;
+};
+
+template <class P> constexpr auto shown_name() {
+  char buffer[P::name.size() + 1]{};
+  for (std::size_t i = 0; i < P::name.size(); ++i) buffer[i] = P::name[i];
+  return fixed_string<P::name.size() + 1>(buffer);
+}
+
+/// Applies a primitive: an expression of expressions, or whatever a symbolic operand makes of it.
+template <class P, operand... A> constexpr auto apply(const A&... arguments) {
+  if constexpr ((symbolic<A> || ...)) {
+    return first_symbolic<A...>::type::template apply<P>(arguments...);
+  } else {
+    [[maybe_unused]] constexpr bool kinds_fit = [] {
+      int position = 0;
+      bool fit = true;
+      ((fit = fit && expression_of<A>::kind == primitive::argument_kind<P>(position), ++position), ...);
+      return fit;
+    }();
+    if constexpr (primitive::argument_kind<P>(0) == value_kind::truth)
+      static_assert(sizeof(check::takes_conditions<kinds_fit, shown_name<P>()>) > 0);
+    else
+      static_assert(sizeof(check::takes_values<kinds_fit, shown_name<P>()>) > 0);
+    return applied<P, expression_of<A>...>{{}, {as_expression(arguments)...}};
+  }
+}
+
+/// `operand` where a run binds it, `fallback` everywhere where it does not. The operand is a tensor with its
+/// axes or a scalar: value_or(bias(d), 0.0).
+template <class E> constexpr auto value_or(E, double fallback) { return optional_operand<E>{{}, fallback}; }
+
+}  // namespace scandsl

@@ -1,0 +1,281 @@
+#pragma once
+#include "scandsl/core/arithmetic.hpp"
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+
+/// Elementwise functions: one struct each, with its name, its value, its derivative and its notation.
+///
+/// `value` is written against arithmetic<V> and serves scalars, SIMD packs and device code. `pullback(g,
+/// x..., y)` gives, for the cotangent g of the result y, the cotangent of every argument; it is linear in g,
+/// so that forward mode uses it too. It is generic over any type with the language's operators. To add a
+/// function: write its struct here, name it in `primitive_list`, and give it a spelling in functions.hpp.
+///
+/// Conventions at ties: max and min take, and pass the gradient to, their first argument; abs has derivative
+/// 0 at 0.
+namespace scandsl::primitive {
+
+enum class value_kind : unsigned char { real, truth };
+enum class notation : unsigned char { call, prefix, infix };
+
+/// What most functions share: real arguments, a real result, printed as name(arguments).
+template <int Arity> struct function {
+  static constexpr int arity = Arity;
+  static constexpr value_kind result = value_kind::real;
+  static constexpr notation style = notation::call;
+};
+struct infix_operator : function<2> {
+  static constexpr notation style = notation::infix;
+};
+struct comparison : infix_operator {
+  static constexpr value_kind result = value_kind::truth;
+};
+
+template <class T> using one = std::array<T, 1>;
+template <class T> using two = std::array<T, 2>;
+template <class T> using three = std::array<T, 3>;
+
+struct neg_op : function<1> {
+  static constexpr std::string_view name = "neg", symbol = "-", latex = "-";
+  static constexpr notation style = notation::prefix;
+  template <class V> SCANDSL_HD static V value(V x) { return -x; }
+  template <class T> static constexpr one<T> pullback(T g, T, T) { return {-g}; }
+};
+struct abs_op : function<1> {
+  static constexpr std::string_view name = "abs", symbol = "abs", latex = "\\operatorname{abs}";
+  template <class V> SCANDSL_HD static V value(V x) { return arithmetic<V>::abs(x); }
+  template <class T> static constexpr one<T> pullback(T g, T x, T) {
+    return {select(x > T(0.0), g, select(x < T(0.0), -g, T(0.0)))};
+  }
+};
+struct exp_op : function<1> {
+  static constexpr std::string_view name = "exp", symbol = "exp", latex = "\\exp";
+  template <class V> SCANDSL_HD static V value(V x) { return arithmetic<V>::exp(x); }
+  template <class T> static constexpr one<T> pullback(T g, T, T y) { return {g * y}; }
+};
+struct log_op : function<1> {
+  static constexpr std::string_view name = "log", symbol = "log", latex = "\\log";
+  template <class V> SCANDSL_HD static V value(V x) { return arithmetic<V>::log(x); }
+  template <class T> static constexpr one<T> pullback(T g, T x, T) { return {g / x}; }
+};
+struct log1p_op : function<1> {
+  static constexpr std::string_view name = "log1p", symbol = "log1p", latex = "\\operatorname{log1p}";
+  template <class V> SCANDSL_HD static V value(V x) { return arithmetic<V>::log1p(x); }
+  template <class T> static constexpr one<T> pullback(T g, T x, T) { return {g / (T(1.0) + x)}; }
+};
+struct expm1_op : function<1> {
+  static constexpr std::string_view name = "expm1", symbol = "expm1", latex = "\\operatorname{expm1}";
+  template <class V> SCANDSL_HD static V value(V x) { return arithmetic<V>::expm1(x); }
+  // exp(x), not y + 1: y + 1 loses the small values of a negative x.
+  template <class T> static constexpr one<T> pullback(T g, T x, T) { return {g * exp(x)}; }
+};
+struct sin_op : function<1> {
+  static constexpr std::string_view name = "sin", symbol = "sin", latex = "\\sin";
+  template <class V> SCANDSL_HD static V value(V x) { return arithmetic<V>::sin(x); }
+  template <class T> static constexpr one<T> pullback(T g, T x, T) { return {g * cos(x)}; }
+};
+struct cos_op : function<1> {
+  static constexpr std::string_view name = "cos", symbol = "cos", latex = "\\cos";
+  template <class V> SCANDSL_HD static V value(V x) { return arithmetic<V>::cos(x); }
+  template <class T> static constexpr one<T> pullback(T g, T x, T) { return {-(g * sin(x))}; }
+};
+struct sqrt_op : function<1> {
+  static constexpr std::string_view name = "sqrt", symbol = "sqrt", latex = "\\operatorname{sqrt}";
+  template <class V> SCANDSL_HD static V value(V x) { return arithmetic<V>::sqrt(x); }
+  template <class T> static constexpr one<T> pullback(T g, T, T y) { return {g * T(0.5) / y}; }
+};
+struct tanh_op : function<1> {
+  static constexpr std::string_view name = "tanh", symbol = "tanh", latex = "\\tanh";
+  template <class V> SCANDSL_HD static V value(V x) { return arithmetic<V>::tanh(x); }
+  // 4 sigma(2x) sigma(-2x), not 1 - y^2: that cancels where tanh saturates.
+  template <class T> static constexpr one<T> pullback(T g, T x, T) {
+    const T twice = x + x;
+    return {g * (T(4.0) * sigmoid(twice) * sigmoid(-twice))};
+  }
+};
+/// 1 / (1 + exp(-x)) without overflow on either side.
+struct sigmoid_op : function<1> {
+  static constexpr std::string_view name = "sigmoid", symbol = "sigmoid", latex = "\\sigma";
+  template <class V> SCANDSL_HD static V value(V x) {
+    using m = arithmetic<V>;
+    const V small = m::exp(-m::abs(x)), larger_half = V(1) / (V(1) + small);
+    return m::select(x >= V(0), larger_half, small * larger_half);
+  }
+  template <class T> static constexpr one<T> pullback(T g, T x, T y) { return {g * (y * sigmoid(-x))}; }
+};
+/// log(1 + exp(x)) without overflow.
+struct softplus_op : function<1> {
+  static constexpr std::string_view name = "softplus", symbol = "softplus",
+                                    latex = "\\operatorname{softplus}";
+  template <class V> SCANDSL_HD static V value(V x) {
+    using m = arithmetic<V>;
+    // x < 0 ? 0 : x keeps a NaN, which max(x, 0) of some instruction sets drops.
+    return m::select(x < V(0), V(0), x) + m::log1p(m::exp(-m::abs(x)));
+  }
+  template <class T> static constexpr one<T> pullback(T g, T x, T) { return {g * sigmoid(x)}; }
+};
+
+struct add_op : infix_operator {
+  static constexpr std::string_view name = "add", symbol = "+", latex = "+";
+  template <class V> SCANDSL_HD static V value(V x, V y) { return x + y; }
+  template <class T> static constexpr two<T> pullback(T g, T, T, T) { return {g, g}; }
+};
+struct subtract_op : infix_operator {
+  static constexpr std::string_view name = "subtract", symbol = "-", latex = "-";
+  template <class V> SCANDSL_HD static V value(V x, V y) { return x - y; }
+  template <class T> static constexpr two<T> pullback(T g, T, T, T) { return {g, -g}; }
+};
+struct multiply_op : infix_operator {
+  static constexpr std::string_view name = "multiply", symbol = "*", latex = "\\,";
+  template <class V> SCANDSL_HD static V value(V x, V y) { return x * y; }
+  template <class T> static constexpr two<T> pullback(T g, T x, T y, T) { return {g * y, g * x}; }
+};
+struct divide_op : infix_operator {
+  static constexpr std::string_view name = "divide", symbol = "/", latex = "\\frac";
+  template <class V> SCANDSL_HD static V value(V x, V y) { return x / y; }
+  template <class T> static constexpr two<T> pullback(T g, T, T y, T quotient) {
+    const T gx = g / y;
+    return {gx, -(gx * quotient)};
+  }
+};
+struct pow_op : function<2> {
+  static constexpr std::string_view name = "pow", symbol = "pow", latex = "\\operatorname{pow}";
+  template <class V> SCANDSL_HD static V value(V x, V y) { return arithmetic<V>::pow(x, y); }
+  template <class T> static constexpr two<T> pullback(T g, T x, T y, T power) {
+    return {g * (y * pow(x, y - T(1.0))), select(x == T(0.0), T(0.0), g * (power * log(x)))};
+  }
+};
+struct max_op : function<2> {
+  static constexpr std::string_view name = "max", symbol = "max", latex = "\\max";
+  template <class V> SCANDSL_HD static V value(V x, V y) {  // NaN wins from either side, a tie takes x
+    return arithmetic<V>::select((y > x) || (y != y), y, x);
+  }
+  template <class T> static constexpr two<T> pullback(T g, T x, T y, T) {
+    return {select(y > x, T(0.0), g), select(y > x, g, T(0.0))};
+  }
+};
+struct min_op : function<2> {
+  static constexpr std::string_view name = "min", symbol = "min", latex = "\\min";
+  template <class V> SCANDSL_HD static V value(V x, V y) {
+    return arithmetic<V>::select((y < x) || (y != y), y, x);
+  }
+  template <class T> static constexpr two<T> pullback(T g, T x, T y, T) {
+    return {select(y < x, T(0.0), g), select(y < x, g, T(0.0))};
+  }
+};
+/// exp(x - y), and 1 where x and y are equal, infinities included: plain exp(x - y) is NaN at (-inf, -inf),
+/// which would break the identity law of a running maximum.
+struct exp_difference_op : function<2> {
+  static constexpr std::string_view name = "exp_difference", symbol = "exp_difference",
+                                    latex = "\\operatorname{expdiff}";
+  template <class V> SCANDSL_HD static V value(V x, V y) {
+    return arithmetic<V>::select(x == y, V(1), arithmetic<V>::exp(x - y));
+  }
+  template <class T> static constexpr two<T> pullback(T g, T, T, T value) {
+    const T scaled = g * value;
+    return {scaled, -scaled};
+  }
+};
+/// log(exp(x) + exp(y)) over the whole range: both infinities, and (-inf, -inf) gives -inf.
+struct logaddexp_op : function<2> {
+  static constexpr std::string_view name = "logaddexp", symbol = "logaddexp",
+                                    latex = "\\operatorname{logaddexp}";
+  template <class V> SCANDSL_HD static V value(V x, V y) {
+    using m = arithmetic<V>;
+    const V gap = m::select(x == y, V(0), m::abs(x - y));  // inf - inf would be NaN
+    return max_op::value(x, y) + m::log1p(m::exp(-gap));
+  }
+  // Both factors lie in [0, 1]; an argument of -inf has no share, also where the result is -inf.
+  template <class T> static constexpr two<T> pullback(T g, T x, T y, T sum) {
+    const T none = T(-__builtin_huge_val());
+    return {select(x == none, T(0.0), g * exp(x - sum)), select(y == none, T(0.0), g * exp(y - sum))};
+  }
+};
+
+struct less_op : comparison {
+  static constexpr std::string_view name = "less", symbol = "<", latex = "<";
+  template <class V> SCANDSL_HD static auto value(V x, V y) { return x < y; }
+};
+struct less_equal_op : comparison {
+  static constexpr std::string_view name = "less_equal", symbol = "<=", latex = "\\le";
+  template <class V> SCANDSL_HD static auto value(V x, V y) { return x <= y; }
+};
+struct equal_op : comparison {
+  static constexpr std::string_view name = "equal", symbol = "==", latex = "=";
+  template <class V> SCANDSL_HD static auto value(V x, V y) { return x == y; }
+};
+struct and_op : comparison {
+  static constexpr std::string_view name = "and", symbol = "&&", latex = "\\wedge";
+  template <class M> SCANDSL_HD static M value(M x, M y) { return x && y; }
+};
+struct or_op : comparison {
+  static constexpr std::string_view name = "or", symbol = "||", latex = "\\vee";
+  template <class M> SCANDSL_HD static M value(M x, M y) { return x || y; }
+};
+struct not_op : function<1> {
+  static constexpr std::string_view name = "not", symbol = "!", latex = "\\neg";
+  static constexpr value_kind result = value_kind::truth;
+  static constexpr notation style = notation::prefix;
+  template <class M> SCANDSL_HD static M value(M x) { return !x; }
+};
+/// condition ? x : y, elementwise. The condition passes no gradient.
+struct select_op : function<3> {
+  static constexpr std::string_view name = "select", symbol = "select", latex = "\\operatorname{select}";
+  template <class M, class V> SCANDSL_HD static V value(M condition, V x, V y) {
+    return arithmetic<V>::select(condition, x, y);
+  }
+  template <class C, class T> static constexpr three<T> pullback(T g, C condition, T, T, T) {
+    return {T(0.0), select(condition, g, T(0.0)), select(condition, T(0.0), g)};
+  }
+};
+
+/// The value of x, with derivative zero.
+struct stop_gradient_op : function<1> {
+  static constexpr std::string_view name = "stop_gradient", symbol = "stop_gradient",
+                                    latex = "\\operatorname{stop}";
+  template <class V> SCANDSL_HD static V value(V x) { return x; }
+  template <class T> static constexpr one<T> pullback(T, T, T) { return {T(0.0)}; }
+};
+/// The value `result`, to which a user's rule attaches the derivative `partial` with respect to `argument`.
+/// This is how fn(body).derivative(rule) travels through the program; executors drop it.
+struct attach_derivative_op : function<3> {
+  static constexpr std::string_view name = "attach_derivative", symbol = "attach_derivative",
+                                    latex = "\\operatorname{attach}";
+  template <class V> SCANDSL_HD static V value(V result, V, V) { return result; }
+  template <class T> static constexpr three<T> pullback(T g, T, T, T partial, T) {
+    return {g, g * partial, T(0.0)};
+  }
+};
+
+using primitive_list =
+    std::tuple<neg_op, abs_op, exp_op, log_op, log1p_op, expm1_op, sin_op, cos_op, sqrt_op, tanh_op,
+               sigmoid_op, softplus_op, add_op, subtract_op, multiply_op, divide_op, pow_op, max_op, min_op,
+               exp_difference_op, logaddexp_op, less_op, less_equal_op, equal_op, and_op, or_op, not_op,
+               select_op, stop_gradient_op, attach_derivative_op>;
+
+inline constexpr int count = static_cast<int>(std::tuple_size_v<primitive_list>);
+template <int I> using at = std::tuple_element_t<static_cast<std::size_t>(I), primitive_list>;
+
+/// The position of P in primitive_list: how a program, which is a plain value, names a function.
+template <class P> constexpr int index_of() {
+  return []<class... Q>(std::type_identity<std::tuple<Q...>>) {
+    int position = 0, found = -1;
+    ((std::is_same_v<P, Q> ? void(found = position) : void(), ++position), ...);
+    return found;
+  }(std::type_identity<primitive_list>{});
+}
+template <class P> inline constexpr int index = index_of<P>();
+
+/// A condition (the first operand of select, all of and/or/not) where the function takes one.
+template <class P> constexpr value_kind argument_kind(int operand) {
+  if constexpr (std::is_same_v<P, and_op> || std::is_same_v<P, or_op> || std::is_same_v<P, not_op>)
+    return value_kind::truth;
+  else if constexpr (std::is_same_v<P, select_op>)
+    return operand == 0 ? value_kind::truth : value_kind::real;
+  else
+    return value_kind::real;
+}
+
+}  // namespace scandsl::primitive

@@ -1,0 +1,176 @@
+#pragma once
+#include <boost/hana/for_each.hpp>
+#include <boost/hana/unpack.hpp>
+
+#include "scandsl/expr/equation.hpp"
+#include "scandsl/ir/builder.hpp"
+
+namespace scandsl {
+namespace lowering_detail {
+
+/// Turns expressions into nodes of one builder.
+struct lowering {
+  builder& target;
+
+  constexpr term lower(const literal& e) { return term(e.value); }
+
+  template <fixed_string N, class... Axes> constexpr term lower(const load<N, Axes...>&) {
+    return term(target, target.load(declaration<load<N, Axes...>>(tensor_role::input)));
+  }
+  template <fixed_string N> constexpr term lower(const scalar<N>&) {
+    return term(target, target.parameter({scalar<N>::id}));
+  }
+  template <class E> constexpr term lower(const optional_operand<E>& e) {
+    if constexpr (is_load<E>) {
+      tensor_decl declared = declaration<E>(tensor_role::input);
+      declared.optional = true;
+      declared.fallback = e.fallback;
+      return term(target, target.load(declared));
+    } else {
+      return term(target, target.parameter({E::id, true, e.fallback}));
+    }
+  }
+
+  template <class P, class... A> constexpr term lower(const applied<P, A...>& e) {
+    return hana::unpack(e.arguments, [this](const auto&... operand_) {
+      // Braces order the evaluation: nodes are numbered as they are read.
+      const std::array<node_id, sizeof...(A)> ids{lower(operand_).in(target)...};
+      node_id operands[3] = {no_node, no_node, no_node};
+      for (std::size_t i = 0; i < ids.size(); ++i) operands[i] = ids[i];
+      return term(target, target.apply(primitive::index<P>, operands[0], operands[1], operands[2]));
+    });
+  }
+  template <class F, class... A> constexpr term lower(const called<F, A...>& e) {
+    return hana::unpack(e.arguments, [this, &e](const auto&... operand_) {
+      const std::array<term, sizeof...(A)> terms{named(lower(operand_))...};
+      return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        return e.function(terms[I]...);
+      }(std::index_sequence_for<A...>{});
+    });
+  }
+  template <class Operator, class Over, class... A>
+  constexpr term lower(const scanned<Operator, Over, A...>& e) {
+    const int s = declare_scan(e);
+    if constexpr (std::is_same_v<decltype(e.over.exclusive_flag), none>)
+      return project(e.op, [&](int k) { return term(target, target.scan_value(opcode::scan, s, k)); });
+    else if constexpr (std::is_same_v<decltype(e.over.exclusive_flag), always>)
+      return project(e.op, [&](int k) { return term(target, target.scan_value(opcode::carry, s, k)); });
+    else {
+      const term exclusive = lower(e.over.exclusive_flag) != term(0.0);
+      return project(e.op, [&](int k) {
+        return select(exclusive, term(target, target.scan_value(opcode::carry, s, k)),
+                      term(target, target.scan_value(opcode::scan, s, k)));
+      });
+    }
+  }
+  template <class Scan> constexpr term lower(const last_of<Scan>& e) {
+    const int s = declare_scan(e.scan);
+    return project(e.scan.op, [&](int k) { return term(target, target.scan_value(opcode::last, s, k)); });
+  }
+
+  template <class Load> constexpr tensor_decl declaration(tensor_role role) {
+    tensor_decl declared{Load::id, {}, role, false, 0.0};
+    for (int i = 0; i < Load::axes.count; ++i)
+      declared.axes.push_back(static_cast<std::int16_t>(target.axis(Load::axes.items[i])));
+    return declared;
+  }
+
+private:
+  /// The same term as a node, so that a function of it always has a builder.
+  constexpr term named(term t) { return term(target, t.in(target)); }
+
+  template <class State, std::size_t... I>
+  constexpr void read_state(const State& s, node_id* ids, std::index_sequence<I...>) {
+    ((ids[I] = term(std::get<I>(s)).in(target)), ...);
+  }
+  template <class Source, std::size_t... I>
+  static constexpr auto make_state(Source source, std::index_sequence<I...>) {
+    return state(source(static_cast<int>(I))...);
+  }
+  template <class Operator, class Source> constexpr term project(const Operator& op, Source source) {
+    return named(term(op.project(make_state(source, components<Operator>{}))));
+  }
+  template <class Operator>
+  using components = std::make_index_sequence<static_cast<std::size_t>(Operator::components)>;
+
+  template <class Operator, class Over, class... A>
+  constexpr int declare_scan(const scanned<Operator, Over, A...>& e) {
+    constexpr components<Operator> indices{};
+    scan_decl s;
+    s.components = Operator::components;
+    s.axis = static_cast<std::int16_t>(target.axis(Over::axis_type::id));
+    s.axes = axis_bit(s.axis);
+    hana::unpack(e.operands, [&](const auto&... operand_) {
+      const std::array<term, sizeof...(A)> terms{named(lower(operand_))...};
+      [&]<std::size_t... I>(std::index_sequence<I...>) {
+        read_state(e.op.lift(terms[I]...), s.element, indices);
+      }(std::index_sequence_for<A...>{});
+    });
+    const auto side = [&](opcode which) {
+      return make_state([&](int k) { return term(target, target.placeholder(which, k)); }, indices);
+    };
+    read_state(e.op.combine(side(opcode::left), side(opcode::right)), s.combined, indices);
+    declare_walk(e.over, s);
+    for (int k = 0; k < s.components; ++k) {
+      s.identity[k] = e.op.identity[static_cast<std::size_t>(k)];
+      s.initial[k] = no_node;
+      s.axes |= target.result.nodes[s.element[k]].axes;
+      if (target.result.nodes[s.combined[k]].axes != 0)
+        throw "scandsl: combine may use states and numbers only";
+    }
+    declare_start(e.op, e.over.start, s);
+    return target.scan(s);
+  }
+
+  template <class Over> constexpr void declare_walk(const Over& over, scan_decl& s) {
+    s.reversed = Over::is_reversed;
+    if constexpr (!std::is_same_v<decltype(over.reverse_flag), none>)
+      s.reverse_parameter = target.result.nodes[lower(over.reverse_flag).in(target)].target;
+    if constexpr (!std::is_same_v<decltype(over.every), none>) s.every = lower(over.every).in(target);
+    if constexpr (!std::is_same_v<decltype(over.offsets), none>) {
+      tensor_decl declared = declaration<decltype(over.offsets)>(tensor_role::offsets);
+      declared.optional = true;
+      s.offsets = static_cast<std::int16_t>(target.tensor(declared));
+      s.segment_axis = declared.axes[0];
+    }
+  }
+
+  template <class Operator, class Start>
+  constexpr void declare_start(const Operator& op, const Start& start, scan_decl& s) {
+    hana::unpack(start, [&]<class... E>(const E&... values) {
+      if constexpr (sizeof...(E) > 0) {
+        const std::array<term, sizeof...(E)> terms{named(lower(values))...};
+        [&]<std::size_t... I>(std::index_sequence<I...>) {
+          read_state(op.seed(terms[I]...), s.initial, components<Operator>{});
+        }(std::index_sequence_for<E...>{});
+        for (int k = 0; k < s.components; ++k) s.axes |= target.result.nodes[s.initial[k]].axes;
+        if (s.segment_axis >= 0) s.axes &= ~axis_bit(s.segment_axis);
+      }
+    });
+  }
+};
+
+template <fixed_string N, bool Optional, class E, class... Axes>
+constexpr void lower_equation(builder& b, const equation<N, Optional, E, Axes...>& eq) {
+  lowering lower{b};
+  const node_id value = lower.lower(eq.value).in(b);
+  tensor_decl declared = lower.template declaration<load<N, Axes...>>(tensor_role::output);
+  declared.optional = Optional;
+  if (b.result.find_tensor(declared.id) >= 0)
+    throw "scandsl: an output has the name of another tensor; give every output a name of its own";
+  b.result.stores.push_back({static_cast<std::int16_t>(b.tensor(declared)), value});
+}
+
+}  // namespace lowering_detail
+
+/// The program of one or more equations: op<"gated">(out<"y">(b, n) = silu(scan(decayed_sum, over(n), a(n),
+/// x(b, n)))). Keep it at namespace scope (inline constexpr auto): executors take it as a template argument.
+template <fixed_string N, class... E> constexpr program op(const E&... equations) {
+  static_assert(sizeof(check::takes_equations < (sizeof...(E) > 0) && (is_equation<E> && ...) >) > 0);
+  builder b;
+  b.result.id = N.value();
+  (lowering_detail::lower_equation(b, equations), ...);
+  return b.result;
+}
+
+}  // namespace scandsl

@@ -1,0 +1,244 @@
+#pragma once
+#include <string>
+
+#include "scandsl/pass/nest.hpp"
+#include "scandsl/pass/prepare.hpp"
+
+/// How a program runs on the CPU for given shapes: plain functions of the program, the problem and the
+/// device.
+namespace scandsl {
+
+/// Sizes that decide how memory is walked, not what is computed. Measured on a 2.8 GHz Xeon with AVX-512 (48
+/// KiB and 1.25 MiB of first- and second-level cache a core).
+struct strip_policy {
+  /// Packs walked side by side where lanes are contiguous: 64 packs are one page of float32 with AVX-512, so
+  /// that every step reads whole pages in address order.
+  static constexpr int adjacent_packs = 64;
+  /// ... and where each lane is a row of its own: enough independent packs to hide the latency of a step.
+  static constexpr int row_packs = 4;
+  /// Bytes of one staged tile of one stream: several of them share the first-level cache.
+  static constexpr std::int64_t tile_bytes = 16384;
+  static constexpr std::int64_t longest_tile = 256;
+  /// What one strip may keep between its sweeps and still find in the second-level cache.
+  static constexpr std::int64_t cached_bytes = 1 << 20;
+};
+
+/// One long row, cut into pieces. Fixed sizes, so that the order of combination, and with it every bit of the
+/// result, depends on the extents alone and not on the number of threads.
+struct piece_policy {
+  static constexpr int packs = 4;              ///< pieces side by side: packs * W lanes
+  static constexpr std::int64_t length = 256;  ///< positions a piece
+  /// Blocks a thread scans between two meetings: what it reduced is then still in its second-level cache.
+  static constexpr int blocks_a_thread = 4;
+  /// Shorter rows are walked as lanes.
+  static constexpr std::int64_t shortest_row = 4096;
+};
+
+struct cpu_device {
+  int threads = 1;
+  int pack_width = 1;  ///< lanes a SIMD pack
+};
+
+/// The lanes of a nest in packs: each innermost row starts a pack of its own, unless that wastes too many
+/// lanes.
+struct lane_packs {
+  std::int64_t inside = 1, total = 1, count = 1;
+  int width = 1;
+  bool is_dense = false;
+
+  lane_packs(const loop_nest& nest, int pack_width) : width(pack_width) {
+    inside = nest.lanes.empty() ? 1 : nest.lanes.back().extent;
+    total = nest.lane_count();
+    const std::int64_t padded = packs_inside() * (total / std::max<std::int64_t>(1, inside));
+    const std::int64_t dense = (total + width - 1) / width;
+    is_dense = padded * 3 > dense * 4;
+    count = is_dense ? dense : padded;
+  }
+  std::int64_t packs_inside() const { return (inside + width - 1) / width; }
+  std::int64_t first_lane(std::int64_t pack) const {
+    return is_dense ? pack * width : pack / packs_inside() * inside + pack % packs_inside() * width;
+  }
+};
+
+enum class cpu_schedule {
+  lanes,   ///< threads share the lanes; each lane is walked in order
+  pieces,  ///< few long rows: each is cut into pieces, reduced, chained and scanned by all threads
+};
+
+/// How one kernel program is run.
+struct cpu_kernel_plan {
+  cpu_schedule mode = cpu_schedule::lanes;
+  std::vector<loop_nest> nests;       ///< usually one; a short last chunk or block is one more
+  std::int64_t chunk = 0;             ///< restart interval inside the walk; 0: none, or folded into the lanes
+  bool folded = false;                ///< chunks restart independently and became lanes
+  std::vector<std::int64_t> offsets;  ///< segment boundaries; empty: one segment, the whole walk
+
+  std::int64_t segments() const {
+    return offsets.empty() ? 1 : static_cast<std::int64_t>(offsets.size()) - 1;
+  }
+};
+
+namespace detail {
+
+inline std::int64_t integer_parameter(const program& p, const problem& bound, node_id n) {
+  if (n == no_node) return 0;
+  const double value = p.nodes[n].op == opcode::constant
+                           ? p.nodes[n].value
+                           : bound.parameters[static_cast<std::size_t>(p.nodes[n].target)];
+  return value >= 1.0 ? static_cast<std::int64_t>(value) : 0;
+}
+
+}  // namespace detail
+
+/// Plans one kernel program. Reads the offsets of packed sequences where they are bound to memory.
+inline cpu_kernel_plan plan_cpu_kernel(const program& p, const walk_table& table, const problem& bound,
+                                       const iteration_space& space, const cpu_device& device) {
+  cpu_kernel_plan plan;
+  const loop_nest nest = make_nest(p, table, space);
+  plan.nests = {nest};
+  if (p.scans.count == 0) {
+    if (table.axis < 0) plan.nests = choose_walk(nest, strip_policy::adjacent_packs * device.pack_width);
+    return plan;
+  }
+  const scan_decl& scan = p.scans[0];
+  plan.chunk = detail::integer_parameter(p, bound, scan.every);
+  if (scan.offsets >= 0) {
+    const bound_tensor& offsets = bound.tensors[static_cast<std::size_t>(scan.offsets)];
+    if (offsets.bound && offsets.view.data != nullptr) plan.offsets = detail::read_offsets(offsets.view);
+  }
+  if (plan.chunk >= nest.steps()) plan.chunk = 0;
+  if (plan.chunk > 0 && plan.offsets.empty() && !table.uses_last && nest.walk.size() == 1) {
+    plan.nests = fold_chunks(p, nest, plan.chunk);
+    plan.chunk = 0;
+    plan.folded = true;
+  }
+  if (plan.chunk == 0 && nest.walk.size() == 1 && nest.lane_count() < 2 * device.pack_width && !plan.folded &&
+      nest.steps() >= piece_policy::shortest_row)
+    plan.mode = cpu_schedule::pieces;
+  return plan;
+}
+
+/// Packs that one thread walks side by side: as many as lie next to each other in memory, but enough strips
+/// for every thread.
+inline int packs_of_strip(const program& p, const loop_nest& nest, std::int64_t segments,
+                          const cpu_device& device) {
+  bool adjacent = false, rows = false;
+  if (!nest.lanes.empty())
+    for (int t = 0; t < p.tensors.count; ++t) {
+      const std::int64_t lane = nest.lanes.back().stride[static_cast<std::size_t>(t)];
+      const std::int64_t step = nest.walk.empty() ? 0 : nest.walk.back().stride[static_cast<std::size_t>(t)];
+      adjacent = adjacent || lane == 1;
+      rows = rows || (lane != 1 && (step == 1 || step == -1));
+    }
+  const std::int64_t most = adjacent && !rows ? strip_policy::adjacent_packs : strip_policy::row_packs;
+  return static_cast<int>(std::clamp<std::int64_t>(
+      lane_packs(nest, device.pack_width).count * segments / device.threads, 1, most));
+}
+
+// ---- the plan of a whole program, for explain
+
+struct cpu_kernel_summary {
+  program kernel;
+  walk_table table;
+  cpu_kernel_plan plan;
+  int packs_a_strip = 1;
+  std::int64_t read_bytes = 0, written_bytes = 0;
+};
+
+struct cpu_plan {
+  name id;
+  cpu_device device;
+  bool in_double = false;
+  std::vector<cpu_kernel_summary> kernels;
+  std::int64_t floor_bytes = 0;    ///< every input read once, every output written once
+  std::int64_t moved_bytes = 0;    ///< what the kernels read and write
+  std::int64_t scratch_bytes = 0;  ///< held between kernels
+};
+
+namespace detail {
+
+/// The distinct elements of a view, in bytes: dimensions of stride 0 repeat memory.
+inline std::int64_t bytes_of(const erased_view& view) {
+  std::int64_t count = 1;
+  for (int i = 0; i < view.rank; ++i)
+    for (const dim& d : view.axis[i])
+      if (d.stride != 0 || d.extent == 0) count *= d.extent;
+  return count * static_cast<std::int64_t>(size_of(view.type));
+}
+
+/// How often a kernel fetches a tensor: once for each sweep that reads it, or once in all where a strip's
+/// part of it stays in the cache from sweep to sweep.
+inline int fetches(const cpu_kernel_summary& k, int tensor, std::int64_t element_size) {
+  int sweeps = 0;
+  for (int i = 0; i < k.table.sweeps; ++i)
+    for (const stream_read& read : k.table.sweep[i].reads)
+      if (read.from == source::memory && read.tensor == tensor) {
+        ++sweeps;
+        break;
+      }
+  const std::int64_t strip = k.plan.nests.front().steps() * k.packs_a_strip * 16 * element_size;
+  return strip <= strip_policy::cached_bytes ? std::min(sweeps, 1) : sweeps;
+}
+
+inline void count_bytes(cpu_kernel_summary& k, const problem& bound) {
+  for (int t = 0; t < k.kernel.tensors.count; ++t) {
+    const bound_tensor& b = bound.tensors[static_cast<std::size_t>(t)];
+    if (!b.bound) continue;
+    const std::int64_t bytes = bytes_of(b.view);
+    bool stored = false;
+    for (const store_decl& store : k.kernel.stores) stored = stored || store.tensor == t;
+    if (stored)
+      k.written_bytes += bytes;
+    else
+      k.read_bytes += bytes * std::max(1, fetches(k, t, static_cast<std::int64_t>(size_of(b.view.type))));
+  }
+}
+
+}  // namespace detail
+
+/// The problem of a kernel program: the operands of the whole one by name, and scratch without memory yet.
+inline problem kernel_problem(const program& whole, const problem& bound, const program& kernel,
+                              const iteration_space& space, dtype scratch_type) {
+  problem result;
+  for (int i = 0; i < kernel.parameters.count; ++i)
+    result.parameters[static_cast<std::size_t>(i)] =
+        bound.parameters[static_cast<std::size_t>(whole.find_parameter(kernel.parameters[i].id))];
+  for (int i = 0; i < kernel.tensors.count; ++i) {
+    const tensor_decl& declared = kernel.tensors[i];
+    bound_tensor& target = result.tensors[static_cast<std::size_t>(i)];
+    const int known = whole.find_tensor(declared.id);
+    if (known >= 0) {
+      target = bound.tensors[static_cast<std::size_t>(known)];
+      continue;
+    }
+    target.bound = true;
+    target.view = erased_view{nullptr, scratch_type, true, declared.axes.count, {}};
+    std::int64_t stride = 1;
+    for (int a = target.view.rank - 1; a >= 0; --a) {
+      const int axis = whole.find_axis(kernel.axes[declared.axes[a]]);
+      const std::int64_t extent = space.extent[static_cast<std::size_t>(axis)];
+      target.view.axis[a] = dims{{extent, stride}};
+      stride *= extent;
+    }
+  }
+  return result;
+}
+
+inline std::int64_t written_scratch_bytes(const program& kernel, const problem& bound) {
+  std::int64_t bytes = 0;
+  for (const store_decl& store : kernel.stores)
+    if (kernel.tensors[store.tensor].role == tensor_role::scratch)
+      bytes += detail::bytes_of(bound.tensors[static_cast<std::size_t>(store.tensor)].view);
+  return bytes;
+}
+
+inline cpu_kernel_summary summarise_kernel(const program& kernel, const walk_table& table,
+                                           const problem& bound, const cpu_device& device) {
+  const iteration_space space = make_iteration_space(kernel, bound);
+  cpu_kernel_summary summary{kernel, table, plan_cpu_kernel(kernel, table, bound, space, device), 1, 0, 0};
+  summary.packs_a_strip = packs_of_strip(kernel, summary.plan.nests.front(), summary.plan.segments(), device);
+  detail::count_bytes(summary, bound);
+  return summary;
+}
+
+}  // namespace scandsl

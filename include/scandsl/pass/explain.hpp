@@ -1,0 +1,77 @@
+#pragma once
+#include <cstdio>
+
+#include "scandsl/pass/cpu_plan.hpp"
+
+namespace scandsl {
+namespace detail {
+
+inline std::string size_text(std::int64_t bytes) {
+  const char* unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  int scale = 0;
+  for (; value >= 1024.0 && scale < 4; ++scale) value /= 1024.0;
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, scale == 0 ? "%.0f %s" : "%.2f %s", value, unit[scale]);
+  return buffer;
+}
+
+inline std::string sweep_text(const cpu_kernel_summary& k, int i) {
+  const walk_stage& sweep = k.table.sweep[i];
+  std::string text = "    sweep " + std::to_string(i + 1) + ": ";
+  text += sweep.reversed ? "backward" : "forward";
+  if (sweep.reverse_parameter >= 0)
+    text += std::string(", the other way if ") +
+            std::string(k.kernel.parameters[sweep.reverse_parameter].id.view());
+  int reads = 0;
+  for (const stream_read& read : sweep.reads) reads += read.from == source::memory ? 1 : 0;
+  text += message(", ", reads, reads == 1 ? " operand read" : " operands read", ", ", sweep.stores.count,
+                  " written");
+  if (sweep.keeps.count > 0) text += message(", ", sweep.keeps.count, " kept for later sweeps");
+  return text + "\n";
+}
+
+inline std::string kernel_text(const cpu_kernel_summary& k, int index, const cpu_device& device) {
+  const loop_nest& nest = k.plan.nests.front();
+  const std::string walked =
+      k.table.axis >= 0 ? std::string(k.kernel.axes[k.table.axis].view()) : "memory order";
+  std::string text = message("  kernel ", index + 1, ": walks ", walked, ", ", nest.steps(), " steps of ",
+                             nest.lane_count(), nest.lane_count() == 1 ? " lane" : " lanes");
+  if (k.plan.segments() > 1) text += message(", ", k.plan.segments(), " packed sequences");
+  if (k.plan.folded) text += ", chunks as lanes";
+  if (k.plan.chunk > 0) text += message(", restarting every ", k.plan.chunk);
+  text += "\n";
+  if (k.plan.mode == cpu_schedule::pieces)
+    text +=
+        message("    pieces: few long rows, so each is cut into pieces of ", piece_policy::length, " and ",
+                piece_policy::packs * device.pack_width, " of them go side by side: reduce, chain, scan\n");
+  else
+    text += message("    lanes: strips of ", k.packs_a_strip, " x ", device.pack_width,
+                    " lanes side by side, shared by the threads\n");
+  for (int i = 0; i < k.table.sweeps; ++i) text += sweep_text(k, i);
+  return text + message("    reads ", size_text(k.read_bytes), ", writes ", size_text(k.written_bytes), "\n");
+}
+
+}  // namespace detail
+
+/// The plan in words: schedule, bytes moved, floor. With a bandwidth (bytes read plus written a second, as a
+/// copy reaches it) also the time that the floor takes.
+inline std::string explain(const cpu_plan& plan, double bytes_per_second = 0.0) {
+  std::string text = message(plan.id.view(), " on the CPU: ", plan.device.threads,
+                             plan.device.threads == 1 ? " thread" : " threads", ", packs of ",
+                             plan.device.pack_width, plan.in_double ? " float64" : " float32", "\n");
+  for (std::size_t i = 0; i < plan.kernels.size(); ++i)
+    text += detail::kernel_text(plan.kernels[i], static_cast<int>(i), plan.device);
+  text += message("  moves ", detail::size_text(plan.moved_bytes), "; floor (inputs once, outputs once) ",
+                  detail::size_text(plan.floor_bytes));
+  if (plan.scratch_bytes > 0) text += message("; scratch ", detail::size_text(plan.scratch_bytes));
+  if (bytes_per_second > 0.0) {
+    char buffer[64];
+    std::snprintf(buffer, sizeof buffer, "; at least %.3f ms",
+                  1e3 * static_cast<double>(plan.floor_bytes) / bytes_per_second);
+    text += buffer;
+  }
+  return text + "\n";
+}
+
+}  // namespace scandsl

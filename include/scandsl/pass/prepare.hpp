@@ -1,0 +1,20 @@
+#pragma once
+#include "scandsl/pass/log_sum.hpp"
+#include "scandsl/pass/schedule.hpp"
+#include "scandsl/pass/simplify.hpp"
+#include "scandsl/pass/split.hpp"
+
+namespace scandsl {
+
+/// A program as executors take it: derivative rules dropped, log-add-exp carried as (max, sum), simplified.
+constexpr program prepare(const program& p) { return simplify(log_sum(simplify(drop_rules(p)))); }
+
+/// The kernel programs of P and what goes with them, each as a constant of its own.
+template <const program& P> inline constexpr kernel_programs kernels_of = split(prepare(P));
+template <const program& P, int K> inline constexpr program kernel_program = kernels_of<P>.programs[K];
+template <const program& P, int K>
+inline constexpr schedule kernel_schedule = make_schedule(kernel_program<P, K>, kernels_of<P>.walked_axis[K]);
+template <const program& P, int K>
+inline constexpr walk_table kernel_table = make_walk_table(kernel_program<P, K>, kernel_schedule<P, K>);
+
+}  // namespace scandsl

@@ -1,0 +1,58 @@
+#include "scandsl/ops/decayed_sum.hpp"
+
+#include "../common/operands.hpp"
+#include "../common/program_names.hpp"
+#include "scandsl/ir/lower.hpp"
+
+namespace scandsl::ops {
+namespace {
+
+using namespace names;
+
+constexpr scalar<"log_decay"> log_decay;
+constexpr auto factor = select(log_decay != 0.0, exp(decay(b, n)), decay(b, n));
+constexpr auto scanned = scan(scandsl::decayed_sum,
+                              over(n)
+                                  .reversed(reverse)
+                                  .exclusive(exclusive)
+                                  .restart_at(cu_seqlens(segment))
+                                  .starting_from(value_or(initial_state(segment, b), 0.0)),
+                              factor, x(b, n));
+constexpr auto program =
+    op<"decayed_sum">(out<"y">(b, n) = scanned, out<"final_state">(segment, b).optional() = last(scanned));
+
+/// `given` with the shape of x: missing and single dimensions repeat (stride 0).
+array broadcast(const array& given, const array& x) {
+  array wide = given;
+  wide.rank = x.rank;
+  const int missing = x.rank - given.rank;
+  bool fits = missing >= 0;
+  for (int i = 0; fits && i < x.rank; ++i) {
+    const bool there = i >= missing && (given.extents[i - missing] != 1 || x.extents[i] == 1);
+    fits = !there || given.extents[i - missing] == x.extents[i];
+    wide.extents[i] = x.extents[i];
+    wide.strides[i] = there ? given.strides[i - missing] : 0;
+  }
+  if (!fits)
+    throw shape_error(message("a decay that broadcasts against x of shape ", shape_text(x.extents, x.rank)),
+                      shape_text(given.extents, given.rank),
+                      "align trailing dimensions; each is x's extent or 1");
+  return wide;
+}
+
+}  // namespace
+
+void decayed_sum(const cpu& device, const array& input, const array& decays, int dim, const array& output,
+                 const decayed_sum_options& options) {
+  const int along = normalised_dim(input, dim);
+  check_scan(input, output, along, options);
+  require_dtype("y", output, input.type, input.type);
+  require_dtype("decay", decays, dtype::float32, input.type);
+  const scan_bindings bound(options);
+  run<program>(device, x = rows_along(input, along), decay = rows_along(broadcast(decays, input), along),
+               y = rows_along(output, along), reverse = options.reverse, exclusive = options.exclusive,
+               log_decay = options.log_decay, initial_state = bound.initial, final_state = bound.final,
+               cu_seqlens = bound.offsets);
+}
+
+}  // namespace scandsl::ops

@@ -1,0 +1,21 @@
+#pragma once
+#include "scandsl/exec/cpu/run.hpp"
+#include "scandsl/ops/scan_options.hpp"
+
+namespace scandsl::ops {
+
+struct decayed_sum_options : scan_options {
+  bool log_decay = false;  ///< decay holds log(a): a = exp(decay)
+};
+
+/// h_t = a_t h_{t-1} + x_t along `dim`, y = h (exclusive: y_t = h_{t-1}).
+///
+/// x, y: the same shape of any rank, any strides; float32, float64, bfloat16 or float16, y of x's dtype.
+/// decay: any shape that broadcasts against x (per element, per head, one number: rank 0); of x's dtype or
+/// float32. Arithmetic in float32 (float64 for float64), rounded once. An absent initial state is 0. Throws
+/// index_error (dim), shape_error, dtype_error, argument_error (null memory, cu_seqlens), overlap_error,
+/// before anything is written.
+void decayed_sum(const cpu& device, const array& x, const array& decay, int dim, const array& y,
+                 const decayed_sum_options& options = {});
+
+}  // namespace scandsl::ops

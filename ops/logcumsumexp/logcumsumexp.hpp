@@ -1,0 +1,17 @@
+#pragma once
+#include "scandsl/exec/cpu/run.hpp"
+#include "scandsl/ops/scan_options.hpp"
+
+namespace scandsl::ops {
+
+/// y_t = log(sum over s <= t of exp(x_s)) along `dim`, over the whole floating-point range: a prefix of -inf
+/// gives -inf, and from a +inf on y is +inf.
+///
+/// x, y: the same shape of any rank, any strides; float32, float64, bfloat16 or float16, y of x's dtype.
+/// Arithmetic in float32 (float64 for float64), rounded once. `dim` may be negative. An absent initial state
+/// is -inf. Throws index_error (dim), shape_error, dtype_error, argument_error (null memory, cu_seqlens),
+/// overlap_error, before anything is written.
+void logcumsumexp(const cpu& device, const array& x, int dim, const array& y,
+                  const scan_options& options = {});
+
+}  // namespace scandsl::ops

@@ -1,0 +1,29 @@
+"""Runs the project's compiler with the project's flags, to check syntax and nothing more."""
+
+import json
+import os
+import shlex
+import subprocess
+from pathlib import Path
+
+
+def flags_of(build: Path, source: Path) -> list:
+    """Compiler and flags with which the CMake build folder `build` compiles `source`; no input, no output."""
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        if Path(entry["file"]).resolve() == source.resolve():
+            return without_files(shlex.split(entry["command"]))
+    raise SystemExit(f"{build}/compile_commands.json does not compile {source}")
+
+
+def without_files(command: list) -> list:
+    """Drops a launcher before the compiler, and `-o output -c source` from its arguments."""
+    if "ccache" in Path(command[0]).name:
+        command = command[1:]
+    return command[: command.index("-o")]
+
+
+def check(flags: list, text: str) -> subprocess.CompletedProcess:
+    """Compiles `text` as a C++ file that has no name, with -fsyntax-only."""
+    command = [*flags, "-fsyntax-only", "-fdiagnostics-color=never", "-x", "c++", "-"]
+    environment = {**os.environ, "LC_ALL": "C"}
+    return subprocess.run(command, input=text, capture_output=True, text=True, env=environment)
