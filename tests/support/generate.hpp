@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <random>
@@ -347,8 +348,7 @@ inline random_case make_case(const program& p, const sizes& size, unsigned seed,
 }
 
 /// The greatest difference of two sets of outputs, relative where values are above 1; infinite where names,
-/// extents, NaN or infinities differ. Outputs that `got` lacks are not compared when they are not expected
-/// either.
+/// extents, NaN or infinities differ.
 inline double worst_difference(const std::map<std::string, oracle_tensor>& expected,
                                const std::map<std::string, oracle_tensor>& got) {
   double worst = expected.size() == got.size() ? 0 : inf;

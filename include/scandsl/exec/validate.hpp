@@ -27,6 +27,9 @@ inline void check_types(const program& p, const problem& bound) {
                            "bind memory that may be written");
     std::int64_t count = 1;
     for (int i = 0; i < b.view.rank; ++i) count *= b.view.axis[i].count();
+    if (declared.role == tensor_role::offsets && count < 1)
+      throw shape_error("at least one offset in " + id, "none",
+                        "give S + 1 offsets for S sequences; without sequences, leave the tensor unbound");
     if (b.view.data == nullptr && count > 0)
       throw argument_error("memory for " + id, "a null pointer", "bind allocated memory");
   }
@@ -59,7 +62,15 @@ inline void check_overlaps(const program& p, const problem& bound, bool in_place
 
 inline void check_offsets(const program& p, const problem& bound, const iteration_space& space) {
   for (const scan_decl& scan : p.scans) {
-    if (scan.offsets < 0 || !bound.tensors[static_cast<std::size_t>(scan.offsets)].bound) continue;
+    if (scan.offsets < 0) continue;
+    if (!bound.tensors[static_cast<std::size_t>(scan.offsets)].bound) {
+      if (space.extent[static_cast<std::size_t>(scan.segment_axis)] != 1)
+        throw shape_error(message("extent 1 of axis ", text(p.axes[scan.segment_axis]), ", for ",
+                                  text(p.tensors[scan.offsets].id), " is not bound"),
+                          message("extent ", space.extent[static_cast<std::size_t>(scan.segment_axis)]),
+                          "bind the offsets of the packed sequences, or states of one");
+      continue;
+    }
     const std::string id = text(p.tensors[scan.offsets].id), along = text(p.axes[scan.axis]);
     const std::vector<std::int64_t> values =
         read_offsets(bound.tensors[static_cast<std::size_t>(scan.offsets)].view);

@@ -17,6 +17,11 @@ template <bool Ok, fixed_string AXIS> struct scan_axis {
       Ok, "scandsl: scan(op, over(AXIS), ...): no scanned operand has this AXIS; scan over one of its axes, "
           "or give an operand that varies along it");
 };
+template <bool Ok, fixed_string AXIS> struct segments_are_no_operand_axis {
+  static_assert(Ok, "scandsl: scan(op, over(...).restart_at(offsets(AXIS)), ...): a scanned operand varies "
+                    "along AXIS, which "
+                    "numbers the packed sequences; only initial states and last(...) do");
+};
 template <bool Ok, fixed_string OUTPUT, fixed_string AXIS> struct output_axis {
   static_assert(
       Ok, "scandsl: the right-hand side of OUTPUT varies along AXIS, which OUTPUT does not declare; add the "

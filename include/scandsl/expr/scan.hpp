@@ -177,6 +177,10 @@ constexpr auto scan(Operator op, Over over, E... operands) {
   constexpr bool axis_fits = (expression_of<E>::axes.has(Over::axis_type::id) || ...);
   static_assert(sizeof(check::scan_axis<axis_fits, Over::axis_type::text>) > 0);
 
+  constexpr bool apart =
+      Over::segment_axis == name{} || !(expression_of<E>::axes.has(Over::segment_axis) || ...);
+  static_assert(sizeof(check::segments_are_no_operand_axis<apart, check::shown<Over::segment_axis>()>) > 0);
+
   using lift = decltype(Operator::lift);
   constexpr bool arity_fits = std::is_invocable_v<lift, std::conditional_t<true, detail::probe, E>...>;
   static_assert(sizeof(check::operator_arity<arity_fits, arity>) > 0);

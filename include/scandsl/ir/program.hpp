@@ -69,7 +69,7 @@ template <class P> constexpr bool is_apply(const node& n) {
   return n.op == opcode::apply && n.function == primitive::index<P>;
 }
 
-inline constexpr int max_axes = 16, max_tensors = 24, max_parameters = 12, max_nodes = 256, max_scans = 10,
+inline constexpr int max_axes = 16, max_tensors = 24, max_parameters = 12, max_nodes = 384, max_scans = 16,
                      max_components = 12, max_stores = 16, max_tensor_rank = 8;
 
 enum class tensor_role : std::uint8_t { input, output, offsets, scratch };

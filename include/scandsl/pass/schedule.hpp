@@ -16,7 +16,7 @@ inline constexpr int max_sweeps = 6, max_instructions = max_nodes + max_scans;
 /// Where a sweep or a boundary gets a node's value from.
 enum class source : std::uint8_t {
   unused,
-  uniform,   ///< no axes: from the parameters, once per call
+  uniform,   ///< from constants and parameters alone, once per call
   memory,    ///< a load: through the node's stream
   kept,      ///< computed at an earlier boundary: through the node's stream, the same at every step
   scratch,   ///< a scan's value of an earlier sweep: through the node's stream
@@ -68,14 +68,21 @@ struct scheduler {
   schedule s;
   std::int8_t level[max_nodes] = {};
   bool kept_somewhere[max_nodes] = {};
+  bool is_uniform[max_nodes] = {};  ///< from constants and parameters alone
   bool scratch_somewhere[max_nodes] = {};
 
   constexpr explicit scheduler(const program& source_program, int axis) : p(source_program) {
     s.axis = axis;
     for (std::int16_t& stream : s.stream_of) stream = -1;
+    for (int i = 0; i < p.nodes.count; ++i) {
+      const opcode op = p.nodes[i].op;
+      is_uniform[i] = op == opcode::constant || op == opcode::parameter || op == opcode::apply;
+      for (const node_id o : p.nodes[i].operand)
+        if (o != no_node && !is_uniform[o]) is_uniform[i] = false;
+    }
   }
 
-  constexpr bool uniform(int i) const { return p.nodes[i].axes == 0 && p.nodes[i].op != opcode::last; }
+  constexpr bool uniform(int i) const { return is_uniform[i]; }
   constexpr bool walks(axis_mask axes) const {
     return s.axis < 0 ? axes != 0 : (axes & axis_bit(s.axis)) != 0;
   }
@@ -205,7 +212,8 @@ struct scheduler {
         if (o != no_node) need(at, index, sweeping, o);
     } else if (n.op == opcode::load) {
       at.from[v] = source::memory;
-    } else if (sweeping ? !walks(v) : level[v] < index) {
+    } else if (!is_truth(n) &&
+               (sweeping ? !walks(v) : level[v] < index)) {  // a condition is computed anew: no stream
       at.from[v] = source::kept;
       kept_somewhere[v] = true;
     } else if (sweeping && is_scan_value(v) && level[v] < index) {
@@ -348,6 +356,7 @@ struct walk_table {
   walk_stage sweep[max_sweeps], aggregate[max_sweeps], boundary[max_sweeps + 1];
   int rounds[max_sweeps] = {};
   std::int8_t sweep_of_scan[max_scans] = {}, round_of_scan[max_scans] = {};
+  std::uint16_t live_components[max_scans] = {};  ///< as bits: what a sequential sweep carries
 };
 
 namespace detail {
@@ -382,6 +391,9 @@ constexpr walk_table make_walk_table(const program& p, const schedule& s) {
   for (int i = 0; i < p.scans.count; ++i) {
     table.sweep_of_scan[i] = s.sweep_of_scan[i];
     table.round_of_scan[i] = s.round_of_scan[i];
+    for (int k = 0; k < p.scans[i].components; ++k)
+      if (s.live_component[i][k])
+        table.live_components[i] = static_cast<std::uint16_t>(table.live_components[i] | 1U << k);
   }
   return table;
 }

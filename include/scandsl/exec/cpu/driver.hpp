@@ -13,6 +13,9 @@ public:
     context.bound = &bound;
     context.space = &space;
     for (const double value : bound.parameters) context.parameters.push_back(static_cast<C>(value));
+    for (std::size_t t = 0; t < max_tensors; ++t)
+      context.streaming[t] = bound.tensors[t].bound && scandsl::detail::bytes_of(bound.tensors[t].view) >=
+                                                           strip_policy::streaming_bytes;
     plan = plan_cpu_kernel(*kernels.p, *kernels.table, bound, space, device);
   }
 

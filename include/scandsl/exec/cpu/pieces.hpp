@@ -1,4 +1,5 @@
 #pragma once
+#include <cmath>
 #include <memory>
 
 #include "scandsl/exec/cpu/strip.hpp"
@@ -112,21 +113,19 @@ private:
     const std::int64_t batch = static_cast<std::int64_t>(threads) * piece_policy::blocks_a_thread;
     for (std::int64_t first = 0; first < count; first += batch) {
       const std::int64_t size = std::min(batch, count - first);
-      const std::vector<C> start = carry;
       for (int round = 0; round < table.rounds[i]; ++round) {
         parallel_for(size, threads, [&](std::int64_t k, int thread) {
           reduce(place(in_order(first + k), thread), in_order(first + k), i, round);
         });
-        carry = start;
         for (std::int64_t k = 0; k < size; ++k) chain(in_order(first + k), i, round, backwards, carry);
       }
       parallel_for(size, threads, [&](std::int64_t k, int thread) {
         finish(place(in_order(first + k), thread), in_order(first + k), i, backwards);
       });
-      // The next batch starts from the carry that was walked to, the same number that the outputs show.
-      carry = in_order(first + size - 1).total;
     }
-    if (count > 0) write_lane(row, i, carry.data());
+    // The final state is the one that was walked to, the same number that the outputs show. Batches, whose
+    // size depends on the number of threads, go on from the chained states, as blocks do.
+    if (count > 0) write_lane(row, i, in_order(count - 1).total.data());
   }
 
   bool is_in(int scan, int sweep_index) const { return table.sweep_of_scan[scan] == sweep_index; }
@@ -145,20 +144,34 @@ private:
     return backwards ? b.pieces - 1 - k : k;
   }
 
+  /// Sets the carry of every piece of a block to what precedes it, for one scan; the lanes past the last
+  /// piece repeat it.
+  void start_from_before(strip<C>& s, const block& b, int scan) {
+    for (int k = 0; k < p.scans[scan].components; ++k)
+      for (std::int64_t lane = 0; lane < (b.pieces + width - 1) / width * width; ++lane)
+        s.carry(scan, k)[lane] =
+            b.before[static_cast<std::size_t>(std::min(lane, b.pieces - 1)) * states_per_lane() +
+                     static_cast<std::size_t>(scan * max_components + k)];
+  }
+  void start_from_identity(strip<C>& s, const block& b, int scan) {
+    for (int k = 0; k < p.scans[scan].components; ++k)
+      std::fill_n(s.carry(scan, k), (b.pieces + width - 1) / width * width,
+                  static_cast<C>(p.scans[scan].identity[k]));
+  }
+
   /// Phase 1: the state of every piece, for the scans of one round. Scans of earlier rounds, which these
   /// depend on, start from what precedes the piece.
   void reduce(strip<C>& s, block& b, int i, int round) {
     const std::size_t lane_size = states_per_lane();
     b.states.resize(static_cast<std::size_t>(b.pieces) * lane_size);
     b.before.resize(static_cast<std::size_t>(b.pieces) * lane_size);
-    for (int scan = 0; scan < p.scans.count; ++scan)
-      for (int k = 0; is_in(scan, i) && k < p.scans[scan].components; ++k)
-        for (std::int64_t lane = 0; lane < (b.pieces + width - 1) / width * width; ++lane) {
-          const std::size_t known = static_cast<std::size_t>(std::min(lane, b.pieces - 1)) * lane_size +
-                                    static_cast<std::size_t>(scan * max_components + k);
-          s.carry(scan, k)[lane] =
-              table.round_of_scan[scan] < round ? b.before[known] : static_cast<C>(p.scans[scan].identity[k]);
-        }
+    for (int scan = 0; scan < p.scans.count; ++scan) {
+      if (!is_in(scan, i)) continue;
+      if (table.round_of_scan[scan] < round)
+        start_from_before(s, b, scan);
+      else
+        start_from_identity(s, b, scan);
+    }
     s.aggregate(i);
     for (std::int64_t piece = 0; piece < b.pieces; ++piece)
       for (int scan = 0; scan < p.scans.count; ++scan)
@@ -178,21 +191,41 @@ private:
         const std::size_t from = static_cast<std::size_t>(scan * max_components);
         std::copy_n(&carry[from], p.scans[scan].components, &b.before[at + from]);
         context.kernels->combine(scan, &carry[from], &b.states[at + from]);
+        if (overflows(scan, &b.before[at + from], &carry[from]))
+          rewalk(b, piece_at(b, k, backwards), i, scan, &carry[from]);
       }
     }
+  }
+  /// Whether `after`, in what the scan carries, is not finite where `before` was, or NaN where it was
+  /// infinite.
+  bool overflows(int scan, const C* before, const C* after) const {
+    bool finite_before = true, number_before = true, finite = true, number = true;
+    for (int k = 0; k < p.scans[scan].components; ++k) {
+      if ((table.live_components[scan] >> k & 1U) == 0) continue;
+      finite_before = finite_before && std::isfinite(before[k]);
+      number_before = number_before && !std::isnan(before[k]);
+      finite = finite && std::isfinite(after[k]);
+      number = number && !std::isnan(after[k]);
+    }
+    return (finite_before && !finite) || (number_before && !number);
+  }
+  /// The state of a piece alone may overflow where the scan through it does not: decays of 2 and a carry of 0
+  /// make inf * 0. The state after it is then the one that is walked to.
+  void rewalk(const block& b, std::int64_t piece, int i, int scan, C* after) {
+    strip<C>& s = place(b, 0);
+    for (int other = 0; other < p.scans.count; ++other)
+      if (is_in(other, i) && table.round_of_scan[other] <= table.round_of_scan[scan])
+        start_from_before(s, b, other);
+    s.aggregate(i);
+    for (int k = 0; k < p.scans[scan].components; ++k) after[k] = s.carry(scan, k)[piece];
   }
 
   /// Phase 3: the scan itself.
   void finish(strip<C>& s, block& b, int i, bool backwards) {
-    const std::size_t lane_size = states_per_lane();
     for (int scan = 0; scan < p.scans.count; ++scan)
-      for (int k = 0; is_in(scan, i) && k < p.scans[scan].components; ++k)
-        for (std::int64_t lane = 0; lane < (b.pieces + width - 1) / width * width; ++lane)
-          s.carry(scan, k)[lane] =
-              b.before[static_cast<std::size_t>(std::min(lane, b.pieces - 1)) * lane_size +
-                       static_cast<std::size_t>(scan * max_components + k)];
+      if (is_in(scan, i)) start_from_before(s, b, scan);
     s.sweep(i, 0);
-    b.total.assign(lane_size, C(0));
+    b.total.assign(states_per_lane(), C(0));
     read_lane(s, piece_at(b, b.pieces - 1, backwards), i, b.total.data());
   }
 

@@ -86,9 +86,12 @@ void run_as(const cpu& executor, const problem& bound, const iteration_space& sp
                  });
 }
 
-/// An input may be overwritten in place when one kernel with one sweep reads it.
+/// An input may be overwritten in place when one kernel with one sweep reads it, and nothing is written
+/// before that sweep.
 template <const program& P> constexpr bool in_place_is_safe() {
-  return kernels_of<P>.programs.count == 1 && kernel_schedule<P, 0>.sweeps <= 1;
+  if (kernels_of<P>.programs.count != 1) return false;
+  constexpr const schedule& only = kernel_schedule<P, 0>;
+  return only.sweeps == 0 || (only.sweeps == 1 && only.boundary[0].stores.count == 0);
 }
 
 inline bool computes_in_double(const program& p, const problem& bound) {
@@ -105,6 +108,13 @@ constexpr bool may_be_double<tensor_binding<N, strided_view<T, R>>> =
     std::is_same_v<std::remove_cv_t<T>, double>;
 template <fixed_string N> constexpr bool may_be_double<scalar_binding<N>> = false;
 
+template <const program& P, bool MayBeDouble> void run_bound(const cpu& executor, const problem& bound) {
+  const iteration_space space = validate(P, bound, in_place_is_safe<P>());
+  if constexpr (MayBeDouble)
+    if (computes_in_double(P, bound)) return run_as<P, double>(executor, bound, space);
+  run_as<P, float>(executor, bound, space);
+}
+
 }  // namespace cpu_detail
 
 /// Runs program P on the CPU: run<logcumsumexp>(cpu{}, x = view(px, B, N, D), y = view(py, B, N, D)).
@@ -112,12 +122,13 @@ template <fixed_string N> constexpr bool may_be_double<scalar_binding<N>> = fals
 /// is, in float32 otherwise; each output is rounded once, to its own type. Throws shape_error, dtype_error,
 /// argument_error or overlap_error before anything is written. Zero extents are fine.
 template <const program& P, class... B> void run(const cpu& executor, const B&... bindings) {
-  const problem bound = bind<P>(bindings...);
-  const iteration_space space = validate(P, bound, cpu_detail::in_place_is_safe<P>());
-  if constexpr ((cpu_detail::may_be_double<B> || ...))
-    if (cpu_detail::computes_in_double(P, bound))
-      return cpu_detail::run_as<P, double>(executor, bound, space);
-  cpu_detail::run_as<P, float>(executor, bound, space);
+  constexpr bool may_be_double = (cpu_detail::may_be_double<B> || ...);
+  cpu_detail::run_bound<P, may_be_double>(executor, bind<P>(bindings...));
+}
+
+/// The same with operands that were bound at run time.
+template <const program& P> void run(const cpu& executor, const problem& bound) {
+  cpu_detail::run_bound<P, true>(executor, bound);
 }
 
 /// How run<P> with the same arguments would go. The views may be without memory: shape<float>(B, N, D).

@@ -39,6 +39,7 @@ template <class C> struct strip_context {
   const problem* bound = nullptr;
   const iteration_space* space = nullptr;
   std::vector<C> parameters;
+  std::array<bool, max_tensors> streaming{};  ///< outputs too large for the cache
 
   const program& p() const { return *kernels->p; }
   const walk_table& table() const { return *kernels->table; }
@@ -70,7 +71,7 @@ public:
     pitch = static_cast<std::int64_t>(count) * width;
     places.resize(static_cast<std::size_t>(count));
     if (lanes.is_dense) tables.grow(static_cast<std::size_t>(count) * max_tensors * width);
-    for (int j = 0; j < count; ++j) place_pack(lanes, j, lanes.first_lane(first + j));
+    for (int j = 0; j < count; ++j) place_pack(lanes, j, first + j);
     segment_dimensions = table.segment_axis >= 0
                              ? context.space->axis[static_cast<std::size_t>(table.segment_axis)]
                              : std::vector<dimension>{};
@@ -124,9 +125,20 @@ private:
     std::int64_t lane_stride = 0, step = 0;
   };
 
-  void place_pack(const lane_packs& lanes, int j, std::int64_t first) {
+  void place_pack(const lane_packs& lanes, int j, std::int64_t pack) {
     pack_place& place = places[static_cast<std::size_t>(j)];
-    const std::int64_t inside = first % std::max<std::int64_t>(1, lanes.inside);
+    if (!lanes.is_dense && j > 0 &&
+        pack % lanes.packs_inside() != 0) {  // the next pack of the same innermost row
+      const pack_place& before = places[static_cast<std::size_t>(j) - 1];
+      place.valid =
+          static_cast<int>(std::min<std::int64_t>(width, lanes.inside - pack % lanes.packs_inside() * width));
+      place.regular = true;
+      for (std::size_t t = 0; t < static_cast<std::size_t>(p.tensors.count); ++t)
+        place.base[t] = before.base[t] + width * inner_stride[t];
+      return;
+    }
+    const std::int64_t first = lanes.first_lane(pack),
+                       inside = first % std::max<std::int64_t>(1, lanes.inside);
     const std::int64_t end = lanes.is_dense ? lanes.total : first - inside + lanes.inside;
     place.valid = static_cast<int>(std::min<std::int64_t>(width, end - first));
     place.regular = inside + place.valid <= lanes.inside;
@@ -308,7 +320,8 @@ private:
         if (!is_direct(tensor, j))
           scatter_pack<C, width>(store_tile(index) + j * width, pitch, address(tensor, j, low, at_boundary),
                                  context.bound->tensors[static_cast<std::size_t>(tensor)].view.type,
-                                 lanes_of(j, tensor), at_boundary ? 0 : walk_stride(tensor), steps);
+                                 lanes_of(j, tensor), at_boundary ? 0 : walk_stride(tensor), steps,
+                                 context.streaming[static_cast<std::size_t>(tensor)]);
     }
     if (at_boundary) return;
     for (const std::int16_t stream : stage.keeps) {

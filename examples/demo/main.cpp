@@ -1,0 +1,21 @@
+#include <exception>
+
+#include "smooth.hpp"
+#include "text.hpp"
+#include "workloads.hpp"
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: %s SERIES.csv OUTPUT_FOLDER\n", argv[0]);
+    return 2;
+  }
+  try {
+    const bool smoothed = demo::smooth_record(argv[1], argv[2]);
+    const bool measured = demo::run_workloads();
+    if (smoothed && measured) return 0;
+    std::fprintf(stderr, "a result is further from float64 than it may be\n");
+  } catch (const std::exception& problem) {
+    std::fprintf(stderr, "demo: %s\n", problem.what());
+  }
+  return 1;
+}

@@ -1,0 +1,184 @@
+#include "workloads.hpp"
+
+#include <cmath>
+#include <memory>
+#include <scandsl/scandsl.hpp>
+
+#include "baseline.hpp"
+#include "reference.hpp"
+#include "text.hpp"
+#include "timing.hpp"
+
+namespace demo {
+namespace {
+
+using namespace scandsl;
+using baseline::extents;
+using baseline::order;
+
+constexpr axis<"b"> b;
+constexpr axis<"n"> n;
+constexpr tensor<"x"> x;
+constexpr tensor<"y"> y;
+constexpr scalar<"chunk"> chunk;
+constexpr scalar<"reverse"> reverse;
+
+// [doc:programs]
+constexpr auto logcumsumexp = op<"logcumsumexp">(out<"y">(b, n) = scan(log_add_exp, over(n), x(b, n)));
+constexpr auto chunk_cumsum = op<"chunk_cumsum">(
+    out<"y">(b, n) = scan(plain_sum, over(n).reversed(reverse).restart_every(chunk), x(b, n)));
+// [/doc:programs]
+
+/// A tensor [outer, length, inner] as two axes: n is the middle one, b the two others. Nothing is transposed
+/// or copied.
+template <class T> auto as_two_axes(T* data, extents e) {
+  return view(data, dims{{e.outer, e.length * e.inner}, {e.inner, 1}}, dim{e.length, e.inner});
+}
+
+/// One line of the table.
+struct workload {
+  const char *op, *shape, *along, *type;
+  extents sizes;
+  std::int64_t chunk;
+  bool reverse;
+  double accuracy;  ///< what the error may be
+};
+
+template <class T> class measurement {
+public:
+  explicit measurement(const workload& described)
+      : what(described), memory_x(std::make_unique_for_overwrite<T[]>(count())),
+        memory_y(std::make_unique_for_overwrite<T[]>(count())) {
+    say("making the input");
+    baseline::fill(memory_x.get(), what.sizes.count());
+    baseline::fill(memory_y.get(), what.sizes.count());  // so that its pages exist
+    say("copy");
+    copy = median_seconds(5, [&] { baseline::copy(memory_x.get(), memory_y.get(), count() * sizeof(T)); });
+  }
+
+  /// Measures and prints. `State` is the reference, `loop(order, from, to)` the loop to compare with.
+  template <const program& P, class State, class Loop, class... Scalars>
+  bool run_and_print(Loop loop, Scalars... scalars) {
+    say("scandsl");
+    const auto call = [&] {
+      run<P>(cpu{}, x = as_two_axes(memory_x.get(), what.sizes), y = as_two_axes(memory_y.get(), what.sizes),
+             scalars...);
+    };
+    call();
+    const double own = median_seconds(5, call);
+    say("checking against float64");
+    const double error =
+        largest_error<State>(what.sizes, what.chunk, what.reverse, memory_x.get(), memory_y.get());
+    const bool is_strided = what.sizes.inner > 1;
+    say(is_strided ? "loop, one column after the other" : "loop");
+    const double columns =
+        median_seconds(is_strided ? 1 : 3, [&] { loop(order::columns, memory_x.get(), memory_y.get()); });
+    double lanes = 0.0;
+    if (is_strided) {
+      say("loop, lanes inside");
+      lanes = median_seconds(3, [&] { loop(order::lanes, memory_x.get(), memory_y.get()); });
+    }
+    lines.clear();
+    std::printf("%-13s %-19s %-10s %-8s %7.1f %7.1f %5.2f %8.1f %5.1fx", what.op, what.shape, what.along,
+                what.type, 1e3 * own, 1e3 * copy, copy / own, 1e3 * columns, columns / own);
+    if (is_strided)
+      std::printf(" %7.1f %5.1fx", 1e3 * lanes, lanes / own);
+    else
+      std::printf(" %7s %6s", "", "");
+    std::printf("  %.1e\n", error);
+    return error <= what.accuracy;
+  }
+
+private:
+  std::size_t count() const { return static_cast<std::size_t>(what.sizes.count()); }
+  void say(const char* doing) const {
+    lines.step(std::string(what.op) + " " + what.shape + ", " + what.along + ", " + what.type + ": " + doing);
+  }
+
+  workload what;
+  progress lines;
+  std::unique_ptr<T[]> memory_x, memory_y;
+  double copy = 0.0;
+};
+
+template <class T> constexpr const char* type_name = "float32";
+template <> constexpr const char* type_name<bfloat16> = "bfloat16";
+// A bfloat16 is rounded once, to 8 bits; in float32 a sum of 128 numbers of both signs may cancel.
+template <class T> constexpr double allowed = 5e-5;
+template <> constexpr double allowed<bfloat16> = 1.0 / 256 + 5e-5;
+
+template <class T> bool measure_logcumsumexp(const char* along, extents sizes) {
+  measurement<T> m(
+      {"logcumsumexp", "[12, 2048, 2048]", along, type_name<T>, sizes, sizes.length, false, allowed<T>});
+  return m.template run_and_print<logcumsumexp, sum_of_exponentials>(
+      [&](order walk, const T* from, T* to) { baseline::logcumsumexp(sizes, walk, from, to); });
+}
+
+constexpr std::int64_t chunk_size = 128;
+
+template <class T> bool measure_chunk_cumsum(bool backward, extents sizes) {
+  measurement<T> m({"chunk cumsum", "[4, 8192, 16, 128]", backward ? "1, reverse" : "1", type_name<T>, sizes,
+                    chunk_size, backward, allowed<T>});
+  return m.template run_and_print<chunk_cumsum, sum_of_values>(
+      [&](order walk, const T* from, T* to) {
+        baseline::chunk_cumsum(sizes, walk, chunk_size, backward, from, to);
+      },
+      chunk = chunk_size, reverse = backward);
+}
+
+/// Bytes read plus written a second by a copy.
+double copy_bandwidth() {
+  const std::size_t bytes = std::size_t{256} << 20;
+  const auto from = std::make_unique<std::byte[]>(bytes), to = std::make_unique<std::byte[]>(bytes);
+  return 2.0 * static_cast<double>(bytes) /
+         median_seconds(5, [&] { baseline::copy(from.get(), to.get(), bytes); });
+}
+
+template <const program& P, class... Scalars>
+void print_plan(const char* title, extents sizes, double bandwidth, Scalars... scalars) {
+  std::printf("%s\n\n", title);
+  const auto memory = as_two_axes(static_cast<float*>(nullptr), sizes);
+  print_block(explain(plan<P>(cpu{}, x = memory, y = memory, scalars...), bandwidth));
+}
+
+}  // namespace
+
+bool run_workloads() {
+  constexpr extents rows = {12 * 2048, 2048, 1}, columns = {12, 2048, 2048}, chunks = {4, 8192, 16 * 128};
+  heading("2. logcumsumexp and the chunk cumsum, on the shapes of published workloads");
+  std::puts("n is the scanned dimension, b stands for all others, wherever they lie in memory:\n");
+  print_block(describe(logcumsumexp));
+  print_block(describe(chunk_cumsum));
+  const double bandwidth = copy_bandwidth();
+  std::printf("A copy on all cores moves %.1f GB/s here, read plus written.\n\n", 1e-9 * bandwidth);
+  print_plan<logcumsumexp>("logcumsumexp of [12, 2048, 2048] along the last dimension, float32:", rows,
+                           bandwidth);
+  print_plan<logcumsumexp>("logcumsumexp of [12, 2048, 2048] along dimension 1, float32:", columns,
+                           bandwidth);
+  print_plan<chunk_cumsum>("chunk cumsum of [4, 8192, 16, 128] along dimension 1, chunks of 128, float32:",
+                           chunks, bandwidth, chunk = chunk_size, reverse = false);
+
+  std::puts("Times in milliseconds on all cores. The copy moves the same bytes; `of copy` is its time over "
+            "ours. The loop\n"
+            "is plain C++ at -O3 that scans one row or column after the other; `lanes inside` walks the "
+            "scanned dimension\n"
+            "outside and contiguous memory inside. Errors are against float64, relative where the value is "
+            "above 1;\n"
+            "rounding to bfloat16 alone costs up to 3.9e-03.\n");
+  std::puts("                                                          ours    copy    of     loop  times    "
+            "lanes  times\n"
+            "op            shape               along      type            ms      ms  copy       ms faster  "
+            "inside faster"
+            "  error");
+  bool good = measure_logcumsumexp<float>("2", rows);
+  good &= measure_logcumsumexp<bfloat16>("2", rows);
+  good &= measure_logcumsumexp<float>("1", columns);
+  good &= measure_logcumsumexp<bfloat16>("1", columns);
+  for (const bool backward : {false, true}) {
+    good &= measure_chunk_cumsum<float>(backward, chunks);
+    good &= measure_chunk_cumsum<bfloat16>(backward, chunks);
+  }
+  return good;
+}
+
+}  // namespace demo

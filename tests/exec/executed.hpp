@@ -1,0 +1,71 @@
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+
+#include "exec/memory.hpp"
+#include "scandsl/exec/cpu/run.hpp"
+#include "scandsl/ir/oracle.hpp"
+
+namespace exec_test {
+
+/// A program compiled for the CPU. Programs are template arguments; what follows from here on is not a
+/// template.
+struct compiled {
+  const program* p = nullptr;
+  void (*in_float)(const cpu&, const problem&) = nullptr;
+  void (*in_double)(const cpu&, const problem&) = nullptr;
+};
+
+template <const program& P, class C> void execute(const cpu& device, const problem& bound) {
+  const iteration_space space = validate(P, bound, cpu_detail::in_place_is_safe<P>());
+  cpu_detail::run_as<P, C>(device, bound, space);
+}
+/// Each compute type costs its own compilation.
+template <const program& P> constexpr compiled compile_float() { return {&P, execute<P, float>, nullptr}; }
+template <const program& P> constexpr compiled compile_double() { return {&P, nullptr, execute<P, double>}; }
+template <const program& P> constexpr compiled compile_both() {
+  return {&P, execute<P, float>, execute<P, double>};
+}
+
+using tensors = std::map<std::string, oracle_tensor>;
+
+/// What a run is given: values, and how they lie in memory.
+struct operands {
+  tensors inputs;
+  std::map<std::string, double> scalars;
+  std::map<std::string, std::int64_t> extents;  ///< of axes that no bound input has
+  std::map<std::string, dtype> types;           ///< of tensors; float32, and int64 for offsets, if not given
+  std::map<std::string, layout> layouts;
+  std::map<std::string, std::string> in_place;  ///< output: the input whose memory it gets
+  std::set<std::string> unbound;                ///< optional outputs that are left out
+  dtype usual = dtype::float32;
+};
+
+struct outcome {
+  tensors inputs;  ///< as rounded to their element types
+  tensors outputs;
+  bool intact = true;  ///< nothing was written but the outputs' elements
+};
+
+/// Runs the program on the CPU. In float64 where it was compiled for nothing else or a tensor is float64.
+outcome run_on_cpu(const compiled& program_, const operands& given, const cpu& device = {});
+
+/// The oracle's outputs for the rounded inputs.
+tensors expected_of(const compiled& program_, const operands& given, const outcome& got);
+
+/// The first output element that is off by more than `tolerance`, relative to the greater of its value and 1,
+/// and past what rounding to its element type accounts for; empty where all are right.
+std::string mismatch(const operands& given, const tensors& expected, const tensors& got, double tolerance);
+
+/// The three in one: runs and compares with the oracle.
+std::string mismatch(const compiled& program_, const operands& given, double tolerance,
+                     const cpu& device = {});
+
+oracle_tensor random_tensor(std::mt19937& random, std::vector<std::int64_t> extents, double low = -2,
+                            double high = 2);
+
+/// Whether the outputs are the same bits.
+bool same_bits(const tensors& left, const tensors& right);
+
+}  // namespace exec_test

@@ -1,0 +1,140 @@
+#include "exec/memory.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+namespace exec_test {
+namespace {
+
+constexpr std::byte untouched{0xa5};
+
+std::vector<dim> dimensions_of(const std::vector<std::int64_t>& extents, const layout& how) {
+  std::vector<dim> all;
+  for (std::size_t a = 0; a < extents.size(); ++a)
+    for (const std::int64_t extent : how.split.empty() ? std::vector{extents[a]} : how.split[a])
+      all.push_back({extent, 0});
+  return all;
+}
+
+}  // namespace
+
+layout random_layout(std::mt19937& random, const std::vector<std::int64_t>& extents,
+                     const std::vector<std::vector<std::int64_t>>& splits, bool is_input) {
+  const auto chance = [&](int percent) {
+    return std::uniform_int_distribution<int>(1, 100)(random) <= percent;
+  };
+  layout how;
+  for (std::size_t a = 0; a < extents.size(); ++a)
+    how.split.push_back(chance(60) ? splits[a] : std::vector{extents[a]});
+  const std::size_t count = dimensions_of(extents, how).size();
+  how.order.resize(count);
+  std::iota(how.order.begin(), how.order.end(), 0);
+  if (chance(70)) std::shuffle(how.order.begin(), how.order.end(), random);
+  for (std::size_t i = 0; i < count; ++i) how.flipped.push_back(chance(20));
+  for (std::size_t i = 0; i < count; ++i) how.repeated.push_back(is_input && chance(10));
+  how.spacing = chance(70) ? 1 : 3;
+  how.margin = chance(50) ? 0 : 5;
+  return how;
+}
+
+memory::memory(dtype type, std::vector<std::int64_t> extents, const layout& how)
+    : type_(type), extents_(std::move(extents)), axes_(extents_.size()) {
+  std::vector<dim> all = dimensions_of(extents_, how);
+  std::vector<int> order = how.order;
+  for (int i = static_cast<int>(order.size()); i < static_cast<int>(all.size()); ++i) order.push_back(i);
+  first_ = how.margin;
+  std::int64_t stride = how.spacing, last = how.margin;
+  for (std::size_t i = order.size(); i-- > 0;) {
+    const auto d = static_cast<std::size_t>(order[i]);
+    if (!how.repeated.empty() && how.repeated[d]) continue;
+    all[d].stride = stride;
+    stride *= std::max<std::int64_t>(all[d].extent, 1);
+    const std::int64_t reach = std::max<std::int64_t>(all[d].extent - 1, 0) * all[d].stride;
+    last += reach;
+    if (!how.flipped.empty() && how.flipped[d]) {
+      first_ += reach;
+      all[d].stride = -all[d].stride;
+    }
+  }
+  auto next = all.begin();
+  for (std::size_t a = 0; a < extents_.size(); ++a)
+    for (std::size_t part = 0, parts = how.split.empty() ? 1 : how.split[a].size(); part < parts; ++part)
+      axes_[a].push_back(*next++);
+  const bool empty = count() == 0;
+  bytes_.assign(empty ? 0 : static_cast<std::size_t>(last + 1 + how.margin) * size_of(type_), untouched);
+  written_ = bytes_;
+}
+
+erased_view memory::view(bool writable) {
+  erased_view result;
+  result.data = bytes_.empty() ? nullptr : bytes_.data() + static_cast<std::size_t>(first_) * size_of(type_);
+  result.type = type_;
+  result.writable = writable;
+  result.rank = static_cast<int>(axes_.size());
+  std::copy(axes_.begin(), axes_.end(), result.axis);
+  return result;
+}
+
+std::int64_t memory::count() const {
+  return std::accumulate(extents_.begin(), extents_.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+std::size_t memory::byte_of(std::int64_t position) const {
+  std::int64_t element = first_;
+  for (std::size_t a = axes_.size(); a-- > 0;) {
+    std::int64_t index = position % extents_[a];
+    position /= extents_[a];
+    for (int d = axes_[a].size(); d-- > 0;) {
+      element += index % axes_[a][d].extent * axes_[a][d].stride;
+      index /= axes_[a][d].extent;
+    }
+  }
+  return static_cast<std::size_t>(element) * size_of(type_);
+}
+
+void memory::write(const std::vector<double>& values) {
+  for (std::int64_t i = 0; i < count(); ++i)
+    visit_dtype(type_, [&]<class T>(std::type_identity<T>) {
+      const T element = static_cast<T>(values[static_cast<std::size_t>(i)]);
+      std::memcpy(bytes_.data() + byte_of(i), &element, sizeof(T));
+    });
+  written_ = bytes_;
+}
+
+std::vector<double> memory::read() const {
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < count(); ++i)
+    visit_dtype(type_, [&]<class T>(std::type_identity<T>) {
+      T element;
+      std::memcpy(&element, bytes_.data() + byte_of(i), sizeof(T));
+      values.push_back(static_cast<double>(element));
+    });
+  return values;
+}
+
+bool memory::is_intact_around() const {
+  std::vector<bool> covered(bytes_.size());
+  for (std::int64_t i = 0; i < count(); ++i)
+    for (std::size_t k = 0; k < size_of(type_); ++k) covered[byte_of(i) + k] = true;
+  for (std::size_t i = 0; i < bytes_.size(); ++i)
+    if (!covered[i] && bytes_[i] != untouched) return false;
+  return true;
+}
+
+double rounded(dtype type, double value) {
+  return visit_dtype(
+      type, [&]<class T>(std::type_identity<T>) { return static_cast<double>(static_cast<T>(value)); });
+}
+
+double unit_roundoff(dtype type) {
+  switch (type) {
+  case dtype::float64: return 0x1p-53;
+  case dtype::float32: return 0x1p-24;
+  case dtype::float16: return 0x1p-11;
+  case dtype::bfloat16: return 0x1p-8;
+  default: return 0;
+  }
+}
+
+}  // namespace exec_test

@@ -1,0 +1,20 @@
+#pragma once
+#include "exec/scan_programs.hpp"
+
+namespace exec_test {
+
+// Programs whose scans depend on each other: of x(b, n), a(n), h(s, b), with the options of
+// scan_programs.hpp.
+
+/// A scan of a scan of a scan in one sweep, and a reversed scan of a forward one in two sweeps.
+extern const compiled dependent_scans;
+/// A value after the last position used at every position, twice.
+extern const compiled softmax_scans;
+/// Over x(b, n, d) and w(n): a softmax over d scanned over n (two kernels), sums over every choice of axes,
+/// outputs along axes that their values lack, an output without scan.
+extern const compiled mixed_axes;
+/// Direction, exclusion and interval in the program: restart_every(128) reversed, exclusive reversed,
+/// exclusive.
+extern const compiled fixed_walks;
+
+}  // namespace exec_test
