@@ -34,7 +34,7 @@ constexpr auto smooth =
 
 constexpr int scales = 2;
 constexpr double half_life[scales] = {2, 26};  // weeks
-constexpr double accuracy = 2e-6;
+constexpr double accuracy = 1e-5;
 
 /// The same mean, summed week by week in float64; the largest relative difference.
 double largest_error(const series& record, const std::vector<float>& decays,
@@ -59,7 +59,7 @@ double largest_error(const series& record, const std::vector<float>& decays,
 }
 
 panel::curve measurements(const series& record) {
-  panel::curve dots{panel::curve::mark::dots, "weekly averages", "#b4b4bc", {}, {}};
+  panel::curve dots{panel::curve::mark::dots, "weekly averages", "#9a9aa4", {}, {}};
   for (std::size_t t = 0; t < record.value.size(); ++t)
     if (record.measured[t] != 0.0F) {
       dots.x.push_back(record.year[t]);

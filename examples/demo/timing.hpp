@@ -4,40 +4,61 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace demo {
 
-/// The median time of `repetitions` calls, in seconds.
-template <class F> double median_seconds(int repetitions, F&& call) {
-  std::vector<double> seconds;
-  for (int i = 0; i < repetitions; ++i) {
+/// Times of the same call, made at different moments.
+class timings {
+public:
+  template <class F> void measure(F&& call) {
     const auto start = std::chrono::steady_clock::now();
     call();
     seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
-  std::nth_element(seconds.begin(), seconds.begin() + repetitions / 2, seconds.end());
-  return seconds[static_cast<std::size_t>(repetitions / 2)];
+  double total() const { return std::accumulate(seconds.begin(), seconds.end(), 0.0); }
+  /// In seconds; of at least one measurement.
+  double median() const {
+    std::vector<double> sorted = seconds;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted[sorted.size() / 2];
+  }
+
+private:
+  std::vector<double> seconds;
+};
+
+/// The median time of `repetitions` calls, in seconds.
+template <class F> double median_seconds(int repetitions, F&& call) {
+  timings times;
+  for (int i = 0; i < repetitions; ++i) times.measure(call);
+  return times.median();
 }
 
-/// Says on stderr what is being done: one line that changes on a terminal, a line each elsewhere.
+/// Says on stderr what is being done: on a terminal one line that changes with every step, elsewhere a line
+/// for the whole.
 class progress {
 public:
-  progress() = default;
+  explicit progress(std::string whole) : title(std::move(whole)) {
+    std::fflush(stdout);
+    if (!is_terminal) std::fprintf(stderr, "... %s\n", title.c_str());
+  }
   progress(const progress&) = delete;
   progress& operator=(const progress&) = delete;
   ~progress() { clear(); }
 
-  void step(const std::string& what) const {
-    std::fflush(stdout);
-    std::fprintf(stderr, is_terminal ? "\r\033[K... %s" : "... %s\n", what.c_str());
+  void step(const char* doing) const {
+    if (is_terminal) std::fprintf(stderr, "\r\033[K... %s: %s", title.c_str(), doing);
   }
   void clear() const {
     if (is_terminal) std::fputs("\r\033[K", stderr);
   }
 
 private:
+  std::string title;
   bool is_terminal = ::isatty(STDERR_FILENO) != 0;
 };
 

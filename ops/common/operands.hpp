@@ -7,12 +7,13 @@
 /// all dimensions but the scanned one.
 namespace scandsl::ops {
 
-/// The dimension that `dim` names, negative ones counting from the end. Throws index_error.
-inline int normalised_dim(const array& x, int dim) {
+/// The dimension that `dim` names, negative ones counting from the end. Throws index_error. `operand` is what
+/// the op calls x, here and below.
+inline int normalised_dim(const array& x, int dim, const char* operand = "x") {
   const int positive = dim < 0 ? dim + x.rank : dim;
   if (positive < 0 || positive >= x.rank)
-    throw index_error(message("dim in [", -x.rank, ", ", x.rank, ") for x of rank ", x.rank), message(dim),
-                      "name a dimension of x");
+    throw index_error(message("dim in [", -x.rank, ", ", x.rank, ") for ", operand, " of rank ", x.rank),
+                      message(dim), message("name a dimension of ", operand));
   return positive;
 }
 
@@ -63,8 +64,9 @@ inline erased_view state_view(const array& state, bool packed) {
 }
 
 /// Checks x, y and the options of a scan along `dim` of x. Throws shape_error and dtype_error.
-inline void check_scan(const array& x, const array& y, int dim, const scan_options& options) {
-  require_floating("x", x);
+inline void check_scan(const array& x, const array& y, int dim, const scan_options& options,
+                       const char* operand = "x") {
+  require_floating(operand, x);
   require_shape("y", y, x.extents, x.rank);
   std::int64_t extents[max_rank];
   int rank = 0;
@@ -76,8 +78,8 @@ inline void check_scan(const array& x, const array& y, int dim, const scan_optio
     extents[rank++] = options.cu_seqlens->extents[0] - 1;
   }
   if (rank + x.rank - 1 > max_rank)
-    throw shape_error(message("x of rank at most ", max_rank - rank + 1, " with packed states"),
-                      message("rank ", x.rank), "merge dimensions of x");
+    throw shape_error(message(operand, " of rank at most ", max_rank - rank + 1, " with packed states"),
+                      message("rank ", x.rank), message("merge dimensions of ", operand));
   for (int i = 0; i < x.rank; ++i)
     if (i != dim) extents[rank++] = x.extents[i];
   if (options.initial_state) {

@@ -40,7 +40,7 @@ std::map<int, std::int64_t> axis_extents(const program& p, const operands& given
 outcome run_on_cpu(const compiled& program_, const operands& given, const cpu& device) {
   const program& p = *program_.p;
   const std::map<int, std::int64_t> extents = axis_extents(p, given);
-  std::map<std::string, memory> held;
+  std::map<std::string, memory_block> held;
   outcome result;
   problem bound = unbound_problem(p);
   bool in_double = program_.in_float == nullptr;
@@ -64,7 +64,7 @@ outcome run_on_cpu(const compiled& program_, const operands& given, const cpu& d
       if (declared.role == tensor_role::offsets) ++shape[0];
       const dtype type = type_of(given, declared);
       in_double = in_double || type == dtype::float64;
-      memory& place = held.emplace(id, memory(type, shape, layout_of(given, id))).first->second;
+      memory_block& place = held.emplace(id, memory_block(type, shape, layout_of(given, id))).first->second;
       if (!is_output) {
         place.write(values->second.values);
         result.inputs[id] = {place.read(), shape};

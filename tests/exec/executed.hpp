@@ -3,11 +3,14 @@
 #include <set>
 #include <string>
 
-#include "exec/memory.hpp"
 #include "scandsl/exec/cpu/run.hpp"
 #include "scandsl/ir/oracle.hpp"
+#include "support/memory.hpp"
 
 namespace exec_test {
+
+using namespace scandsl;
+using namespace support;
 
 /// A program compiled for the CPU. Programs are template arguments; what follows from here on is not a
 /// template.

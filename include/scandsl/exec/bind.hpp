@@ -15,10 +15,7 @@
 namespace scandsl {
 namespace detail {
 
-template <class T> inline constexpr bool is_binding = false;
-template <fixed_string N, class V> inline constexpr bool is_binding<tensor_binding<N, V>> = true;
-template <fixed_string N> inline constexpr bool is_binding<erased_binding<N>> = true;
-template <fixed_string N> inline constexpr bool is_binding<scalar_binding<N>> = true;
+template <class T> inline constexpr bool is_binding = requires { typename T::binding_tag; };
 
 template <name N> struct name_key {};
 template <name N> inline constexpr auto key = hana::type_c<name_key<N>>;

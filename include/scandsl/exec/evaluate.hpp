@@ -16,9 +16,12 @@ template <int... I, class F> SCANDSL_HD void for_each_index(std::integer_sequenc
   (f(index_constant<I>{}), ...);
 }
 
+/// A node as a constant of its own: device code can read that, but not a member of the program.
+template <class Ref, int I> inline constexpr node node_at = Ref::value.nodes[I];
+
 /// Applies node I's primitive; get(index_constant<J>{}) gives the value of operand J.
 template <class Ref, int I, class Get> SCANDSL_HD auto apply_node(Get&& get) {
-  constexpr node each = Ref::value.nodes[I];
+  constexpr node each = node_at<Ref, I>;
   using function = primitive::at<each.function>;
   if constexpr (function::arity == 1)
     return function::value(get(index_constant<each.operand[0]>{}));
@@ -30,11 +33,11 @@ template <class Ref, int I, class Get> SCANDSL_HD auto apply_node(Get&& get) {
 }
 
 template <class Ref, int I, class V>
-using value_of_node = std::conditional_t<is_truth(Ref::value.nodes[I]), typename arithmetic<V>::truth, V>;
+using value_of_node = std::conditional_t<is_truth(node_at<Ref, I>), typename arithmetic<V>::truth, V>;
 
 /// The value of a node without axes, from the parameters.
 template <class Ref, int I, class T> SCANDSL_HD auto uniform_value(const T* parameters) {
-  constexpr node each = Ref::value.nodes[I];
+  constexpr node each = node_at<Ref, I>;
   if constexpr (each.op == opcode::constant)
     return static_cast<T>(each.value);
   else if constexpr (each.op == opcode::parameter)
@@ -82,13 +85,18 @@ template <class Roots> constexpr node_list nodes_below(const program& p, const R
   return list;
 }
 
+/// Bits for all components of scan S.
+template <class Ref, int S>
+inline constexpr unsigned all_components = (1U << Ref::value.scans[S].components) - 1U;
+
 /// combine(left, right) of scan S for the components that the bits of Live mark; the others keep their value.
 template <class Ref, int S, unsigned Live> struct combiner {
-  static constexpr int components = Ref::value.scans[S].components;
+  static constexpr scan_decl scan = Ref::value.scans[S];
+  static constexpr int components = scan.components;
   static constexpr node_list list = [] {
     node_list roots;
     for (int k = 0; k < components; ++k)
-      if (Live >> k & 1U) roots.push_back(Ref::value.scans[S].combined[k]);
+      if (Live >> k & 1U) roots.push_back(scan.combined[k]);
     return nodes_below(Ref::value, roots);
   }();
 
@@ -98,7 +106,7 @@ template <class Ref, int S, unsigned Live> struct combiner {
     using sequence = sequence_of<combiner>;
     node_slots<Ref, V, sequence> slots;
     for_each_index(sequence{}, [&]<int I>(index_constant<I>) {
-      constexpr node each = Ref::value.nodes[I];
+      constexpr node each = node_at<Ref, I>;
       if constexpr (each.op == opcode::left)
         slot<I>(slots) = std::get<each.target>(left);
       else if constexpr (each.op == opcode::right)
@@ -109,7 +117,8 @@ template <class Ref, int S, unsigned Live> struct combiner {
         slot<I>(slots) = apply_node<Ref, I>([&]<int J>(index_constant<J>) { return slot<J>(slots); });
     });
     for_each_index(std::make_integer_sequence<int, components>{}, [&]<int K>(index_constant<K>) {
-      if constexpr (Live >> K & 1U) std::get<K>(left) = slot<Ref::value.scans[S].combined[K]>(slots);
+      constexpr int result = scan.combined[K];
+      if constexpr (Live >> K & 1U) std::get<K>(left) = slot<result>(slots);
     });
   }
 };

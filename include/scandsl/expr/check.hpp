@@ -8,7 +8,7 @@ namespace scandsl::check {
 /// fixed_string of a name known at compile time, so that a message can show it.
 template <name N> constexpr auto shown() {
   char buffer[N.size() + 1]{};
-  for (std::size_t i = 0; i < N.size(); ++i) buffer[i] = N.text[i];
+  for (std::size_t i = 0; i + 1 < sizeof buffer; ++i) buffer[i] = N.text[i];
   return fixed_string<N.size() + 1>(buffer);
 }
 

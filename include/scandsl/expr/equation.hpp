@@ -3,15 +3,15 @@
 
 namespace scandsl {
 
-/// out<"y">(axes...) = expression: one output of a program.
-template <fixed_string N, bool Optional, class E, class... Axes> struct equation {
-  using target = load<N, Axes...>;
+/// out<"y">(axes...) = expression: one output of a program. `Target` is the output as a load.
+template <class Target, bool Optional, class E> struct equation {
+  using target = Target;
   static constexpr bool is_optional = Optional;
   E value;
 };
 template <class T> inline constexpr bool is_equation = false;
-template <fixed_string N, bool O, class E, class... Axes>
-inline constexpr bool is_equation<equation<N, O, E, Axes...>> = true;
+template <class Target, bool Optional, class E>
+inline constexpr bool is_equation<equation<Target, Optional, E>> = true;
 
 template <fixed_string N, bool Optional, class... Axes> struct output {
   static_assert(
@@ -25,7 +25,7 @@ template <fixed_string N, bool Optional, class... Axes> struct output {
     constexpr name missing = expression_type::axes.first_missing_in(load<N, Axes...>::axes);
     static_assert(sizeof(check::output_axis<missing == name{}, N, check::shown<missing>()>) > 0);
     static_assert(sizeof(check::output_is_a_value<expression_type::kind == value_kind::real>) > 0);
-    return equation<N, Optional, expression_type, Axes...>{as_expression(value)};
+    return equation<load<N, Axes...>, Optional, expression_type>{as_expression(value)};
   }
 };
 

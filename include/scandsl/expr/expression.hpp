@@ -30,11 +30,12 @@ concept symbolic = requires { typename T::symbolic_tag; };
 
 /// A named axis. Axes are the same when their names are: axis<"n"> n;
 template <fixed_string N> struct axis {
+  using axis_tag = void;
   static constexpr name id = N.value();
   static constexpr auto text = N;
 };
-template <class T> inline constexpr bool is_axis = false;
-template <fixed_string N> inline constexpr bool is_axis<axis<N>> = true;
+// Members mark what a type is: the front end of nvcc cannot match a partial specialisation with a name in it.
+template <class T> inline constexpr bool is_axis = requires { typename T::axis_tag; };
 
 struct literal : expression_base {
   static constexpr axis_list axes{};
@@ -44,6 +45,7 @@ struct literal : expression_base {
 
 /// A tensor read at the current position of its axes.
 template <fixed_string N, class... Axes> struct load : expression_base {
+  using load_tag = void;
   static constexpr name id = N.value();
   static constexpr int rank = sizeof...(Axes);
   static constexpr axis_list axes = [] {
@@ -54,25 +56,28 @@ template <fixed_string N, class... Axes> struct load : expression_base {
   static constexpr value_kind kind = value_kind::real;
   static_assert(sizeof(check::distinct_axes<axes.count == rank, N>) > 0);
 };
-template <class T> inline constexpr bool is_load = false;
-template <fixed_string N, class... Axes> inline constexpr bool is_load<load<N, Axes...>> = true;
+template <class T> inline constexpr bool is_load = requires { typename T::load_tag; };
 
 /// What `name = view(...)` and `name = number` give: an argument of run<program>(executor, ...).
 template <fixed_string N, class View> struct tensor_binding {
+  using binding_tag = void;
   static constexpr auto text = N;
   View view;
 };
 template <fixed_string N> struct erased_binding {
+  using binding_tag = void;
   static constexpr auto text = N;
   std::optional<erased_view> view;
 };
 template <fixed_string N> struct scalar_binding {
+  using binding_tag = void;
   static constexpr auto text = N;
   double value;
 };
 
 /// A named tensor: x(b, n, d) reads it, x = view(pointer, extents...) binds it.
 template <fixed_string N> struct tensor {
+  using tensor_tag = void;
   static constexpr auto text = N;
   static constexpr name id = N.value();
 
@@ -90,12 +95,12 @@ template <fixed_string N> struct tensor {
     return erased_binding<N>{memory};
   }
 };
-template <class T> inline constexpr bool is_tensor = false;
-template <fixed_string N> inline constexpr bool is_tensor<tensor<N>> = true;
+template <class T> inline constexpr bool is_tensor = requires { typename T::tensor_tag; };
 
 /// A run-time number, the same everywhere: an operand, a flag (non-zero is true), a restart interval. Bound
 /// by chunk = 128. Integers are exact up to 2^53.
 template <fixed_string N> struct scalar : expression_base {
+  using scalar_tag = void;
   static constexpr auto text = N;
   static constexpr name id = N.value();
   static constexpr axis_list axes{};
@@ -107,8 +112,7 @@ template <fixed_string N> struct scalar : expression_base {
     return scalar_binding<N>{static_cast<double>(value)};
   }
 };
-template <class T> inline constexpr bool is_scalar = false;
-template <fixed_string N> inline constexpr bool is_scalar<scalar<N>> = true;
+template <class T> inline constexpr bool is_scalar = requires { typename T::scalar_tag; };
 
 /// An operand that a run need not bind; unbound, it is `fallback` everywhere.
 template <class E> struct optional_operand : expression_base {
@@ -118,7 +122,7 @@ template <class E> struct optional_operand : expression_base {
   double fallback = 0.0;
 };
 template <class T> inline constexpr bool is_optional_scalar = false;
-template <fixed_string N> inline constexpr bool is_optional_scalar<optional_operand<scalar<N>>> = true;
+template <class E> inline constexpr bool is_optional_scalar<optional_operand<E>> = is_scalar<E>;
 
 /// A primitive applied to expressions.
 template <class P, class... A> struct applied : expression_base {
@@ -138,8 +142,10 @@ concept operand = language<T> || number<T>;
 
 constexpr literal as_expression(number auto value) { return {{}, static_cast<double>(value)}; }
 template <expression E> constexpr E as_expression(E e) { return e; }
-template <fixed_string N> constexpr literal as_expression(tensor<N>) {
-  static_assert(sizeof(check::tensor_has_axes<sizeof(N.text) == 0, N>) > 0);
+template <class T>
+  requires is_tensor<T>
+constexpr literal as_expression(T) {
+  static_assert(sizeof(check::tensor_has_axes<sizeof(T) == 0, T::text>) > 0);
   return {};
 }
 template <class T> using expression_of = decltype(as_expression(std::declval<T>()));

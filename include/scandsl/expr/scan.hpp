@@ -134,8 +134,10 @@ struct over_t {
   static constexpr axis_list start_axes = (axis_list{} | ... | Start::axes);
 };
 
-template <fixed_string N> constexpr auto over(axis<N>) {
-  return over_t<axis<N>, false, none, none, none, none>{};
+template <class Axis>
+  requires is_axis<Axis>
+constexpr auto over(Axis) {
+  return over_t<Axis, false, none, none, none, none>{};
 }
 
 // ---- scan and last

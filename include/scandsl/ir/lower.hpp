@@ -14,11 +14,15 @@ struct lowering {
 
   constexpr term lower(const literal& e) { return term(e.value); }
 
-  template <fixed_string N, class... Axes> constexpr term lower(const load<N, Axes...>&) {
-    return term(target, target.load(declaration<load<N, Axes...>>(tensor_role::input)));
+  template <class E>
+    requires is_load<E>
+  constexpr term lower(const E&) {
+    return term(target, target.load(declaration<E>(tensor_role::input)));
   }
-  template <fixed_string N> constexpr term lower(const scalar<N>&) {
-    return term(target, target.parameter({scalar<N>::id}));
+  template <class E>
+    requires is_scalar<E>
+  constexpr term lower(const E&) {
+    return term(target, target.parameter(parameter_decl{E::id}));
   }
   template <class E> constexpr term lower(const optional_operand<E>& e) {
     if constexpr (is_load<E>) {
@@ -27,7 +31,7 @@ struct lowering {
       declared.fallback = e.fallback;
       return term(target, target.load(declared));
     } else {
-      return term(target, target.parameter({E::id, true, e.fallback}));
+      return term(target, target.parameter(parameter_decl{E::id, true, e.fallback}));
     }
   }
 
@@ -150,11 +154,11 @@ private:
   }
 };
 
-template <fixed_string N, bool Optional, class E, class... Axes>
-constexpr void lower_equation(builder& b, const equation<N, Optional, E, Axes...>& eq) {
+template <class Target, bool Optional, class E>
+constexpr void lower_equation(builder& b, const equation<Target, Optional, E>& eq) {
   lowering lower{b};
   const node_id value = lower.lower(eq.value).in(b);
-  tensor_decl declared = lower.template declaration<load<N, Axes...>>(tensor_role::output);
+  tensor_decl declared = lower.template declaration<Target>(tensor_role::output);
   declared.optional = Optional;
   if (b.result.find_tensor(declared.id) >= 0)
     throw "scandsl: an output has the name of another tensor; give every output a name of its own";
@@ -166,7 +170,8 @@ constexpr void lower_equation(builder& b, const equation<N, Optional, E, Axes...
 /// The program of one or more equations: op<"gated">(out<"y">(b, n) = silu(scan(decayed_sum, over(n), a(n),
 /// x(b, n)))). Keep it at namespace scope (inline constexpr auto): executors take it as a template argument.
 template <fixed_string N, class... E> constexpr program op(const E&... equations) {
-  static_assert(sizeof(check::takes_equations < (sizeof...(E) > 0) && (is_equation<E> && ...) >) > 0);
+  constexpr bool all_equations = ((sizeof...(E) > 0) && ... && is_equation<E>);
+  static_assert(sizeof(check::takes_equations<all_equations>) > 0);
   builder b;
   b.result.id = N.value();
   (lowering_detail::lower_equation(b, equations), ...);

@@ -83,12 +83,16 @@ struct axis_renumbering {
 /// Copies the live parts of a program under their new indices.
 struct pruning {
   const program& source;
-  liveness live{source};
-  renumbering<max_nodes> nodes{live.nodes};
-  renumbering<max_scans> scans{live.scans};
-  renumbering<max_tensors> tensors{live.tensors};
-  renumbering<max_parameters> parameters{live.parameters};
-  axis_renumbering axes{live.axes};
+  liveness live;
+  renumbering<max_nodes> nodes;
+  renumbering<max_scans> scans;
+  renumbering<max_tensors> tensors;
+  renumbering<max_parameters> parameters;
+  axis_renumbering axes;
+
+  constexpr explicit pruning(const program& p)
+      : source(p), live(p), nodes(live.nodes), scans(live.scans), tensors(live.tensors),
+        parameters(live.parameters), axes{live.axes} {}
 
   constexpr tensor_decl renumbered(tensor_decl t) const {
     for (std::int16_t& a : t.axes) a = axes(a);

@@ -21,7 +21,7 @@ template <class Group, class C> void combine_scalars(int scan, C* left, const C*
   for_each_index(std::make_integer_sequence<int, Group::value.scans.count>{}, [&]<int S>(index_constant<S>) {
     if (S != scan) return;
     constexpr int components = Group::value.scans[S].components;
-    using combine = combiner<Group, S, (1U << components) - 1U>;
+    using combine = combiner<Group, S, all_components<Group, S>>;
     typename combine::template states<C> l, r;
     std::copy_n(left, components, l.begin());
     std::copy_n(right, components, r.begin());
@@ -102,11 +102,13 @@ inline bool computes_in_double(const program& p, const problem& bound) {
   return false;
 }
 
-template <class B> constexpr bool may_be_double = true;
-template <fixed_string N, class T, int R>
-constexpr bool may_be_double<tensor_binding<N, strided_view<T, R>>> =
-    std::is_same_v<std::remove_cv_t<T>, double>;
-template <fixed_string N> constexpr bool may_be_double<scalar_binding<N>> = false;
+/// Whether a binding's element type is, or may turn out to be, double.
+template <class B> constexpr bool binds_double() {
+  if constexpr (requires { typename decltype(B::view)::element; })
+    return std::is_same_v<std::remove_cv_t<typename decltype(B::view)::element>, double>;
+  else
+    return !detail::binds_number<B>;
+}
 
 template <const program& P, bool MayBeDouble> void run_bound(const cpu& executor, const problem& bound) {
   const iteration_space space = validate(P, bound, in_place_is_safe<P>());
@@ -122,7 +124,7 @@ template <const program& P, bool MayBeDouble> void run_bound(const cpu& executor
 /// is, in float32 otherwise; each output is rounded once, to its own type. Throws shape_error, dtype_error,
 /// argument_error or overlap_error before anything is written. Zero extents are fine.
 template <const program& P, class... B> void run(const cpu& executor, const B&... bindings) {
-  constexpr bool may_be_double = (cpu_detail::may_be_double<B> || ...);
+  constexpr bool may_be_double = (cpu_detail::binds_double<B>() || ...);
   cpu_detail::run_bound<P, may_be_double>(executor, bind<P>(bindings...));
 }
 

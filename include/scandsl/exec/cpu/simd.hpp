@@ -1,4 +1,7 @@
 #pragma once
+#include <cmath>
+#include <limits>
+
 #include <xsimd/xsimd.hpp>
 
 #include "scandsl/core/arithmetic.hpp"
@@ -10,6 +13,7 @@ namespace scandsl {
 template <class T, class A> struct arithmetic<xsimd::batch<T, A>> {
   using pack = xsimd::batch<T, A>;
   using truth = xsimd::batch_bool<T, A>;
+  static constexpr T infinity = std::numeric_limits<T>::infinity();
 
   static pack constant(double value) { return pack(static_cast<T>(value)); }
   static pack exp(pack x) {
@@ -24,12 +28,28 @@ template <class T, class A> struct arithmetic<xsimd::batch<T, A>> {
   }
   static pack log(pack x) { return xsimd::log(x); }
   static pack log1p(pack x) { return xsimd::log1p(x); }
-  static pack expm1(pack x) { return xsimd::expm1(x); }
+  static pack expm1(pack x) {
+    if constexpr (sizeof(T) == 4)  // as exp overflows too early; there, 1 is far below the last place
+      return xsimd::select(x > pack(88.0f), exp(x), xsimd::expm1(x));
+    else
+      return xsimd::expm1(x);
+  }
   static pack sin(pack x) { return xsimd::sin(x); }
   static pack cos(pack x) { return xsimd::cos(x); }
   static pack tanh(pack x) { return xsimd::tanh(x); }
   static pack sqrt(pack x) { return xsimd::sqrt(x); }
-  static pack pow(pack x, pack y) { return xsimd::pow(x, y); }
+  static pack pow(pack x, pack y) {
+    // xsimd errs at zeros, infinities and some negative bases: pow(0, -1) = 0. Those lanes are left to the C
+    // library.
+    const truth usual = x > pack(T(0)) && x < pack(infinity) && xsimd::abs(y) < pack(infinity);
+    pack result = xsimd::pow(x, y);
+    if (xsimd::all(usual)) return result;
+    T bases[pack::size], exponents[pack::size], powers[pack::size];
+    x.store_unaligned(bases);
+    y.store_unaligned(exponents);
+    for (std::size_t i = 0; i < pack::size; ++i) powers[i] = std::pow(bases[i], exponents[i]);
+    return xsimd::select(usual, result, pack::load_unaligned(powers));
+  }
   static pack abs(pack x) { return xsimd::abs(x); }
   static pack fma(pack x, pack y, pack z) { return xsimd::fma(x, y, z); }
   static pack select(truth condition, pack x, pack y) { return xsimd::select(condition, x, y); }

@@ -1,15 +1,62 @@
-#include "exec/memory.hpp"
-
+#pragma once
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <numeric>
+#include <random>
+#include <vector>
 
-namespace exec_test {
-namespace {
+#include "scandsl/core/view.hpp"
 
-constexpr std::byte untouched{0xa5};
+/// Tensors in memory, laid out in every way that a view can describe.
+namespace support {
 
-std::vector<dim> dimensions_of(const std::vector<std::int64_t>& extents, const layout& how) {
+using namespace scandsl;
+
+/// How a tensor lies in memory. A dimension is counted through all axes, in their declared order.
+struct layout {
+  std::vector<std::vector<std::int64_t>> split;  ///< by axis, the extents of its dimensions; empty: one each
+  std::vector<int> order;                        ///< dimensions, outermost first; empty: as declared
+  std::vector<bool> flipped;                     ///< dimensions that run towards lower addresses
+  std::vector<bool> repeated;  ///< dimensions of stride 0: all positions share what they hold
+  std::int64_t spacing = 1;    ///< elements between neighbours of the innermost dimension
+  std::int64_t margin = 0;     ///< elements before the first and after the last
+};
+
+/// Memory of a tensor, no byte larger than its layout needs.
+class memory_block {
+public:
+  memory_block(dtype type, std::vector<std::int64_t> extents, const layout& how = {});
+
+  erased_view view(bool writable);
+  /// The same for an operation's entry. One dimension an axis.
+  array as_array(bool writable);
+  /// Rounds to the element type. `values` are row-major over the axes.
+  void write(const std::vector<double>& values);
+  std::vector<double> read() const;
+  /// Whether each byte that no element covers is as it was at first.
+  bool is_intact_around() const;
+  /// Whether no byte at all was written since the last write().
+  bool is_untouched() const { return bytes_ == written_; }
+
+private:
+  std::int64_t count() const;
+  /// Of the element at a row-major position.
+  std::size_t byte_of(std::int64_t position) const;
+
+  dtype type_;
+  std::vector<std::int64_t> extents_;
+  std::vector<dims> axes_;
+  std::int64_t first_ = 0;  ///< the element at index 0 of every dimension
+  std::vector<std::byte> bytes_, written_;
+};
+
+namespace detail {
+
+inline constexpr std::byte untouched{0xa5};
+
+inline std::vector<dim> dimensions_of(const std::vector<std::int64_t>& extents, const layout& how) {
   std::vector<dim> all;
   for (std::size_t a = 0; a < extents.size(); ++a)
     for (const std::int64_t extent : how.split.empty() ? std::vector{extents[a]} : how.split[a])
@@ -17,17 +64,18 @@ std::vector<dim> dimensions_of(const std::vector<std::int64_t>& extents, const l
   return all;
 }
 
-}  // namespace
+}  // namespace detail
 
-layout random_layout(std::mt19937& random, const std::vector<std::int64_t>& extents,
-                     const std::vector<std::vector<std::int64_t>>& splits, bool is_input) {
+/// A layout drawn at random: dimensions split where `splits` allows, permuted, flipped, spread.
+inline layout random_layout(std::mt19937& random, const std::vector<std::int64_t>& extents,
+                            const std::vector<std::vector<std::int64_t>>& splits, bool is_input) {
   const auto chance = [&](int percent) {
     return std::uniform_int_distribution<int>(1, 100)(random) <= percent;
   };
   layout how;
   for (std::size_t a = 0; a < extents.size(); ++a)
     how.split.push_back(chance(60) ? splits[a] : std::vector{extents[a]});
-  const std::size_t count = dimensions_of(extents, how).size();
+  const std::size_t count = detail::dimensions_of(extents, how).size();
   how.order.resize(count);
   std::iota(how.order.begin(), how.order.end(), 0);
   if (chance(70)) std::shuffle(how.order.begin(), how.order.end(), random);
@@ -38,9 +86,9 @@ layout random_layout(std::mt19937& random, const std::vector<std::int64_t>& exte
   return how;
 }
 
-memory::memory(dtype type, std::vector<std::int64_t> extents, const layout& how)
+inline memory_block::memory_block(dtype type, std::vector<std::int64_t> extents, const layout& how)
     : type_(type), extents_(std::move(extents)), axes_(extents_.size()) {
-  std::vector<dim> all = dimensions_of(extents_, how);
+  std::vector<dim> all = detail::dimensions_of(extents_, how);
   std::vector<int> order = how.order;
   for (int i = static_cast<int>(order.size()); i < static_cast<int>(all.size()); ++i) order.push_back(i);
   first_ = how.margin;
@@ -62,11 +110,12 @@ memory::memory(dtype type, std::vector<std::int64_t> extents, const layout& how)
     for (std::size_t part = 0, parts = how.split.empty() ? 1 : how.split[a].size(); part < parts; ++part)
       axes_[a].push_back(*next++);
   const bool empty = count() == 0;
-  bytes_.assign(empty ? 0 : static_cast<std::size_t>(last + 1 + how.margin) * size_of(type_), untouched);
+  bytes_.assign(empty ? 0 : static_cast<std::size_t>(last + 1 + how.margin) * size_of(type_),
+                detail::untouched);
   written_ = bytes_;
 }
 
-erased_view memory::view(bool writable) {
+inline erased_view memory_block::view(bool writable) {
   erased_view result;
   result.data = bytes_.empty() ? nullptr : bytes_.data() + static_cast<std::size_t>(first_) * size_of(type_);
   result.type = type_;
@@ -76,11 +125,21 @@ erased_view memory::view(bool writable) {
   return result;
 }
 
-std::int64_t memory::count() const {
+inline array memory_block::as_array(bool writable) {
+  const erased_view from = view(writable);
+  array result{from.data, from.type, from.rank, {}, {}, writable};
+  for (int i = 0; i < from.rank; ++i) {
+    result.extents[i] = from.axis[i][0].extent;
+    result.strides[i] = from.axis[i][0].stride;
+  }
+  return result;
+}
+
+inline std::int64_t memory_block::count() const {
   return std::accumulate(extents_.begin(), extents_.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-std::size_t memory::byte_of(std::int64_t position) const {
+inline std::size_t memory_block::byte_of(std::int64_t position) const {
   std::int64_t element = first_;
   for (std::size_t a = axes_.size(); a-- > 0;) {
     std::int64_t index = position % extents_[a];
@@ -93,7 +152,7 @@ std::size_t memory::byte_of(std::int64_t position) const {
   return static_cast<std::size_t>(element) * size_of(type_);
 }
 
-void memory::write(const std::vector<double>& values) {
+inline void memory_block::write(const std::vector<double>& values) {
   for (std::int64_t i = 0; i < count(); ++i)
     visit_dtype(type_, [&]<class T>(std::type_identity<T>) {
       const T element = static_cast<T>(values[static_cast<std::size_t>(i)]);
@@ -102,7 +161,7 @@ void memory::write(const std::vector<double>& values) {
   written_ = bytes_;
 }
 
-std::vector<double> memory::read() const {
+inline std::vector<double> memory_block::read() const {
   std::vector<double> values;
   for (std::int64_t i = 0; i < count(); ++i)
     visit_dtype(type_, [&]<class T>(std::type_identity<T>) {
@@ -113,21 +172,23 @@ std::vector<double> memory::read() const {
   return values;
 }
 
-bool memory::is_intact_around() const {
+inline bool memory_block::is_intact_around() const {
   std::vector<bool> covered(bytes_.size());
   for (std::int64_t i = 0; i < count(); ++i)
     for (std::size_t k = 0; k < size_of(type_); ++k) covered[byte_of(i) + k] = true;
   for (std::size_t i = 0; i < bytes_.size(); ++i)
-    if (!covered[i] && bytes_[i] != untouched) return false;
+    if (!covered[i] && bytes_[i] != detail::untouched) return false;
   return true;
 }
 
-double rounded(dtype type, double value) {
+/// `value` rounded to a floating-point element type.
+inline double rounded(dtype type, double value) {
   return visit_dtype(
       type, [&]<class T>(std::type_identity<T>) { return static_cast<double>(static_cast<T>(value)); });
 }
 
-double unit_roundoff(dtype type) {
+/// The relative error of rounding to it.
+inline double unit_roundoff(dtype type) {
   switch (type) {
   case dtype::float64: return 0x1p-53;
   case dtype::float32: return 0x1p-24;
@@ -137,4 +198,4 @@ double unit_roundoff(dtype type) {
   }
 }
 
-}  // namespace exec_test
+}  // namespace support

@@ -1,0 +1,141 @@
+#include <limits>
+
+#include "exec/executed.hpp"
+#include "scandsl/ir/lower.hpp"
+#include "support/catch.hpp"
+
+using namespace exec_test;
+
+namespace {
+
+constexpr double nan_ = std::numeric_limits<double>::quiet_NaN();
+
+constexpr axis<"b"> b;
+constexpr axis<"n"> n;
+constexpr tensor<"x"> x;
+constexpr tensor<"z"> z;
+constexpr tensor<"w"> w;
+constexpr tensor<"t"> t;
+constexpr scalar<"flag"> flag;
+constexpr scalar<"scale"> scale;
+
+inline constexpr auto functions = op<"functions">(
+    out<"exp">(n) = exp(x(n)), out<"log">(n) = log(x(n)), out<"log1p">(n) = log1p(x(n)),
+    out<"expm1">(n) = expm1(x(n)), out<"sin">(n).optional() = sin(x(n)), out<"cos">(n).optional() = cos(x(n)),
+    out<"tanh">(n) = tanh(x(n)), out<"sigmoid">(n) = sigmoid(x(n)), out<"softplus">(n) = softplus(x(n)),
+    out<"sqrt">(n) = sqrt(x(n)), out<"abs">(n) = abs(x(n)), out<"silu">(n) = silu(x(n)),
+    out<"mish">(n) = mish(x(n)), out<"neg">(n) = -x(n));
+
+inline constexpr auto pairs = op<"pairs">(
+    out<"sum">(n) = x(n) + z(n), out<"difference">(n) = x(n) - z(n), out<"product">(n) = x(n) * z(n),
+    out<"quotient">(n) = x(n) / z(n), out<"max">(n) = max(x(n), z(n)), out<"min">(n) = min(x(n), z(n)),
+    out<"logaddexp">(n) = logaddexp(x(n), z(n)), out<"exp_difference">(n) = exp_difference(x(n), z(n)),
+    out<"less">(n) = select(x(n) < z(n), 1.0, 2.0), out<"at_most">(n) = select(x(n) <= z(n), 1.0, 2.0),
+    out<"equal">(n) = select(x(n) == z(n), 1.0, 2.0), out<"unequal">(n) = select(x(n) != z(n), 1.0, 2.0),
+    out<"both">(n) = select(x(n) > z(n) && z(n) >= 0.0, x(n), z(n)),
+    out<"either">(n) = select(x(n) > 1.0 || !(z(n) > 0.0), x(n), z(n)));
+
+inline constexpr auto powers = op<"powers">(out<"y">(n) = pow(x(n), z(n)));
+
+/// Values that do not vary along n (or not at all), on either side of it, conditions among them, and guarded
+/// sides.
+inline constexpr auto hoisted =
+    op<"hoisted">(out<"y">(b, n) = select(w(b) > 0.0 && t() < 5.0, x(b, n) * exp(w(b)), log(z(n)) + t()),
+                  out<"guarded">(b, n) =
+                      select(flag != 0.0, exp(x(b, n)) * scale, x(b, n) - value_or(scalar<"shift">{}, 0.5)),
+                  out<"scanned">(b, n) = select(w(b) < scale, scan(plain_sum, over(n), x(b, n) * t()),
+                                                value_or(tensor<"v">{}(b), 3.0)),
+                  out<"alone">() = t() * scale, out<"nothing">(b) = scale, out<"repeated">(n, b) = w(b));
+
+const compiled functions_program = compile_both<functions>();
+const compiled pairs_program = compile_float<pairs>();
+const compiled powers_program = compile_both<powers>();
+const compiled hoisted_program = compile_float<hoisted>();
+
+operands of(std::vector<double> x_values, std::vector<double> z_values = {}) {
+  operands given;
+  const auto count = static_cast<std::int64_t>(x_values.size());
+  given.inputs["x"] = {std::move(x_values), {count}};
+  if (!z_values.empty()) given.inputs["z"] = {std::move(z_values), {count}};
+  return given;
+}
+
+/// Both ends of the range, both signs of zero, numbers around 1, infinities and NaN.
+std::vector<double> special_values() {
+  return {0.0, -0.0, 1,    -1,  0.5,  -0.5, 1e-3,  -1e-3, 88,   88.7,
+          89,  -87,  -104, 1e4, -1e4, 3e38, -3e38, inf,   -inf, nan_};
+}
+
+}  // namespace
+
+TEST_CASE("elementwise functions over their ranges", "[exec][elementwise]") {
+  std::mt19937 random(51);
+  for (const auto& [low, high, count] :
+       {std::tuple{-8.0, 8.0, 1001}, {-0.9, 3.0, 64}, {0.0, 80.0, 257}, {-100.0, 100.0, 15}}) {
+    operands given = of(random_tensor(random, {count}, low, high).values);
+    CHECK(mismatch(functions_program, given, 4e-7) == "");
+    given.usual = dtype::float64;
+    CHECK(mismatch(functions_program, given, 1e-15) == "");
+    given.usual = dtype::bfloat16;
+    CHECK(mismatch(functions_program, given, 4e-7) == "");
+  }
+}
+
+TEST_CASE("elementwise functions at the ends of their ranges", "[exec][elementwise]") {
+  operands given = of(special_values());
+  given.unbound = {"sin", "cos"};
+  for (const dtype type : {dtype::float32, dtype::float64}) {
+    given.usual = type;
+    CHECK(mismatch(functions_program, given, 1e-6) == "");
+  }
+}
+
+TEST_CASE("functions of two arguments, and conditions, at all pairs of ends", "[exec][elementwise]") {
+  std::vector<double> left, right;
+  for (const double u : special_values())
+    for (const double v : special_values()) {
+      left.push_back(u);
+      right.push_back(v);
+    }
+  CHECK(mismatch(pairs_program, of(left, right), 1e-6) == "");
+}
+
+TEST_CASE("powers", "[exec][elementwise]") {
+  std::mt19937 random(52);
+  operands given =
+      of(random_tensor(random, {500}, 0.01, 5).values, random_tensor(random, {500}, -4, 4).values);
+  CHECK(mismatch(powers_program, given, 1e-5) == "");
+  given.usual = dtype::float64;
+  CHECK(mismatch(powers_program, given, 1e-13) == "");
+  std::vector<double> bases, exponents;
+  for (const double u : {-inf, -2.0, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 2.0, inf, nan_})
+    for (const double v : {-inf, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0, inf, nan_}) {
+      bases.push_back(u);
+      exponents.push_back(v);
+    }
+  given = of(bases, exponents);
+  CHECK(mismatch(powers_program, given, 1e-6) == "");
+  given.usual = dtype::float64;
+  CHECK(mismatch(powers_program, given, 1e-13) == "");
+}
+
+TEST_CASE("what does not vary along the walked axis, conditions and guards", "[exec][elementwise]") {
+  std::mt19937 random(53);
+  for (const std::int64_t batch : {1, 2, 16, 37})
+    for (const std::int64_t length : {0, 1, 30, 4500})
+      for (const bool raised : {false, true}) {
+        if (batch * length > 50000) continue;
+        operands given;
+        given.inputs["x"] = random_tensor(random, {batch, length});
+        given.inputs["w"] = random_tensor(random, {batch});
+        given.inputs["z"] = random_tensor(random, {length}, 0.5, 2);
+        given.inputs["t"] = random_tensor(random, {});
+        if (raised) given.inputs["v"] = random_tensor(random, {batch});
+        given.scalars = {{"flag", raised ? 1e-3 : 0.0}, {"scale", 0.75}};
+        if (raised) given.scalars["shift"] = 2;
+        INFO(batch << " x " << length);
+        CHECK(mismatch(hoisted_program, given, 1e-3) == "");
+        if (raised) given.inputs["t"].values[0] = 7;
+        CHECK(mismatch(hoisted_program, given, 1e-3) == "");
+      }
+}

@@ -1,0 +1,161 @@
+#include "ops/op_case.hpp"
+#include "scandsl/ops/chunk_cumsum_decay.hpp"
+#include "scandsl/ops/decayed_sum.hpp"
+#include "scandsl/ops/logcumsumexp.hpp"
+#include "support/catch.hpp"
+
+using namespace op_test;
+
+TEST_CASE("logcumsumexp over shapes, dimensions, types and options", "[ops][logcumsumexp]") {
+  for_each_case([](const op_case& c, unsigned seed) {
+    INFO(c);
+    const auto call = [&](const array& x, const array& y, const ops::scan_options& options) {
+      ops::logcumsumexp(cpu{}, x, c.dim, y, options);
+    };
+    const auto scan = [](const std::vector<double>& x, std::int64_t, const reference::options& o) {
+      return reference::log_cumulative_sum_exp(x, o);
+    };
+    CHECK(check_op<ops::scan_options>(c, seed, -4, 4, scan, call, tolerance_of(c)) == "");
+  });
+}
+
+namespace {
+
+/// The shapes of a decay that broadcasts against x.
+std::vector<extent_list> decay_shapes(const extent_list& extents) {
+  extent_list ones(extents.size(), 1), half = extents;
+  for (std::size_t i = 0; i < half.size(); i += 2) half[i] = 1;
+  return {extents, ones, half, {extents.back()}, {1}, {}};
+}
+
+/// The decay along one column of x.
+std::vector<double> decay_of(const op_case& c, std::int64_t column, const std::vector<double>& decay,
+                             const extent_list& extents) {
+  const reference::columns columns = c.columns();
+  std::vector<double> result;
+  for (std::int64_t t = 0; t < c.length(); ++t) {
+    auto rest = static_cast<std::int64_t>(columns.at(column, t));
+    std::int64_t offset = 0, stride = 1;
+    for (std::size_t i = c.extents.size(), j = extents.size(); i-- > 0;) {
+      const std::int64_t index = rest % c.extents[i];
+      rest /= c.extents[i];
+      if (j == 0) continue;
+      --j;
+      if (extents[j] != 1) offset += index * stride;
+      stride *= extents[j];
+    }
+    result.push_back(decay[static_cast<std::size_t>(offset)]);
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("decayed_sum over shapes, types, options and broadcasts of the decay", "[ops][decayed_sum]") {
+  for_each_case([](const op_case& c, unsigned seed) {
+    const std::vector<extent_list> shapes = decay_shapes(c.extents);
+    const extent_list& decay_extents = shapes[seed % shapes.size()];
+    const bool log_decay = seed % 3 == 1;
+    const dtype decay_type = seed % 2 == 0 ? c.type : dtype::float32;
+    std::mt19937 random(seed);
+    const std::int64_t decays = count_of(decay_extents);
+    operand_memory decay(random, c, decay_type, decay_extents, false,
+                         log_decay ? random_values(random, decays, -2, 0)
+                                   : random_values(random, decays, 0, 1));
+    const std::vector<double> held = decay.block.read();
+    INFO(c << " decay of rank " << decay_extents.size() << (log_decay ? " in logarithms" : ""));
+    const auto call = [&](const array& x, const array& y, ops::decayed_sum_options options) {
+      options.log_decay = log_decay;
+      ops::decayed_sum(cpu{}, x, decay.view(), c.dim, y, options);
+    };
+    const auto scan = [&](const std::vector<double>& x, std::int64_t column, const reference::options& o) {
+      std::vector<double> a = decay_of(c, column, held, decay_extents);
+      for (double& each : a) each = log_decay ? std::exp(each) : each;
+      return reference::decayed_sum(a, x, o);
+    };
+    CHECK(check_op<ops::decayed_sum_options>(c, seed, -2, 2, scan, call, tolerance_of(c)) == "");
+  });
+}
+
+TEST_CASE("chunk_cumsum_decay over shapes, types, chunks and options", "[ops][chunk_cumsum_decay]") {
+  for_each_case([](op_case c, unsigned seed) {
+    const std::int64_t chunks[] = {1, 3, 128, 300, 100000};
+    c.chunk = chunks[seed % 5];
+    c.seeded = false;
+    if (seed % 3 == 0) c.out_type = c.type == dtype::float64 ? dtype::float64 : dtype::float32;
+    INFO(c);
+    const auto call = [&](const array& x, const array& y, ops::chunk_cumsum_options options) {
+      options.dim = c.dim;
+      options.chunk_size = c.chunk;
+      ops::chunk_cumsum_decay(cpu{}, x, y, options);
+    };
+    const auto scan = [](const std::vector<double>& x, std::int64_t, const reference::options& o) {
+      return reference::cumulative_sum(x, o);
+    };
+    CHECK(check_op<ops::chunk_cumsum_options>(c, seed, -2, 2, scan, call, tolerance_of(c)) == "");
+  });
+}
+
+TEST_CASE("the defaults of chunk_cumsum_decay: dimension 1, chunks of 128", "[ops][chunk_cumsum_decay]") {
+  std::vector<float> ones(300, 1), y(300);
+  ops::chunk_cumsum_decay(cpu{}, array::of(ones.data(), {1, 300}), array::of(y.data(), {1, 300}));
+  CHECK(y[127] == 128);
+  CHECK(y[128] == 1);
+  CHECK(y[299] == 44);
+  ops::chunk_cumsum_options backwards;
+  backwards.reverse = true;
+  ops::chunk_cumsum_decay(cpu{}, array::of(ones.data(), {1, 300}), array::of(y.data(), {1, 300}), backwards);
+  CHECK(y[0] == 128);
+  CHECK(y[127] == 1);
+  CHECK(y[256] == 44);  // the last chunk is the short one, in both directions
+  CHECK(y[299] == 1);
+}
+
+TEST_CASE("one token at a time, by states, is the whole sequence", "[ops]") {
+  const std::int64_t batch = 5, length = 20;
+  std::mt19937 random(8);
+  std::vector<float> x, decay(static_cast<std::size_t>(batch), 0.75F), whole(100), step(100), state(5, 0.0F),
+      last(5);
+  for (const double each : random_values(random, batch * length, -3, 3))
+    x.push_back(static_cast<float>(each));
+  const auto row = [&](std::vector<float>& values, std::int64_t t) {
+    return array::of(values.data() + t, {batch, 1}, {length, 1});
+  };
+  ops::decayed_sum_options options;
+  options.final_state = array::of(last.data(), {batch});
+  ops::decayed_sum(cpu{}, array::of(x.data(), {batch, length}), array::of(decay.data(), {batch, 1}), 1,
+                   array::of(whole.data(), {batch, length}), options);
+  for (std::int64_t t = 0; t < length; ++t) {
+    options.initial_state = options.final_state = array::of(state.data(), {batch});  // in place
+    ops::decayed_sum(cpu{}, row(x, t), array::of(decay.data(), {batch, 1}), 1, row(step, t), options);
+  }
+  CHECK(step == whole);
+  CHECK(state == last);
+}
+
+TEST_CASE("logcumsumexp is range-safe", "[ops][logcumsumexp]") {
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> x = {-infinity, -infinity, -1e4F, 1e4F, 0, infinity, -infinity, 1}, y(8), state(1);
+  ops::scan_options options;
+  options.final_state = array::of(state.data(), {});
+  ops::logcumsumexp(cpu{}, array::of(x.data(), {8}), 0, array::of(y.data(), {8}), options);
+  CHECK(y == std::vector<float>{-infinity, -infinity, -1e4F, 1e4F, 1e4F, infinity, infinity, infinity});
+  CHECK(state[0] == infinity);
+  x[2] = std::numeric_limits<float>::quiet_NaN();
+  ops::logcumsumexp(cpu{}, array::of(x.data(), {8}), 0, array::of(y.data(), {8}), options);
+  CHECK(y[1] == -infinity);
+  for (std::size_t t = 2; t < 8; ++t) CHECK(std::isnan(y[t]));
+  CHECK(std::isnan(state[0]));
+}
+
+TEST_CASE("the ops work in place", "[ops]") {
+  std::vector<float> x = {1, 2, 3, 4}, decay = {1, 1, 1, 1};
+  const array view = array::of(x.data(), {4});
+  ops::decayed_sum(cpu{}, view, array::of(decay.data(), {4}), 0, view);
+  CHECK(x == std::vector<float>{1, 3, 6, 10});
+  ops::chunk_cumsum_options chunks;
+  chunks.dim = 0;
+  chunks.chunk_size = 2;
+  ops::chunk_cumsum_decay(cpu{}, view, view, chunks);
+  CHECK(x == std::vector<float>{1, 4, 6, 16});
+}
