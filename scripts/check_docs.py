@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the code in README.md and docs/ to the files it is quoted from.
+"""Holds the code in the Markdown pages to the files it is quoted from.
 
 usage: check_docs.py [--write] [PROJECT]
 
@@ -118,12 +118,21 @@ def check_page(project: Path, page: Path, write: bool) -> list:
     return complaints[::-1]
 
 
+def pages_of(project: Path) -> list:
+    """Every Markdown file of the project, but for what is built or hidden."""
+
+    def is_ours(page: Path) -> bool:
+        parts = page.relative_to(project).parts
+        return parts[0] != "build" and not any(part.startswith(".") for part in parts)
+
+    return sorted(filter(is_ours, project.rglob("*.md")))
+
+
 def main(arguments: list) -> int:
     write = "--write" in arguments
     places = [argument for argument in arguments if argument != "--write"]
     project = Path(places[0]) if places else Path(__file__).resolve().parent.parent
-    pages = [project / "README.md", *sorted(project.glob("docs/**/*.md"))]
-    pages = [page for page in pages if page.is_file()]
+    pages = pages_of(project)
     complaints = [text for page in pages for text in check_page(project, page, write)]
     print("\n".join([*complaints, f"{len(pages)} pages, {len(complaints)} complaints"]))
     return 1 if complaints else 0

@@ -11,15 +11,16 @@ namespace scandsl {
 /// Sizes that decide how memory is walked, not what is computed. Measured on a 2.8 GHz Xeon with AVX-512 (48
 /// KiB and 1.25 MiB of first- and second-level cache a core).
 struct strip_policy {
-  /// Packs walked side by side where lanes are contiguous: 64 packs are one page of float32 with AVX-512, so
-  /// that every step reads whole pages in address order.
-  static constexpr int adjacent_packs = 64;
+  /// Packs walked side by side where lanes are contiguous: with AVX-512 two kilobytes of float32, so that
+  /// every step reads a long run in address order; 8 packs took twice as long.
+  static constexpr int adjacent_packs = 32;
   /// Where each lane is a row of its own, one pack: its rows are then read a kilobyte at a time (four packs,
   /// a quarter of that each, took 2.4 times as long). Short rows take more packs, up to this many steps in
   /// all.
   static constexpr std::int64_t row_steps = 256;
-  /// Bytes of one staged tile of one stream: several of them share the first-level cache.
-  static constexpr std::int64_t tile_bytes = 16384;
+  /// Bytes of one staged tile of one stream: 16 steps of 32 packs. With fewer steps a tile, bfloat16 took
+  /// twice as long.
+  static constexpr std::int64_t tile_bytes = 32768;
   static constexpr std::int64_t longest_tile = 256;
   /// What one strip may keep between its sweeps and still find in the second-level cache.
   static constexpr std::int64_t cached_bytes = 1 << 20;

@@ -83,7 +83,7 @@ template <class N> struct precedence_rules {
   static piece prefix(std::string_view symbol, const piece& x) {
     if (symbol != "-") return {N::before(symbol) + operand(x, binding::atom), binding::prefix};
     const bool bare = x.holds >= binding::product && x.text.front() != '-';
-    return {"-" + (bare ? x.text : N::parenthesised(x.text)),
+    return {std::string("-").append(bare ? x.text : N::parenthesised(x.text)),
             bare ? std::min(x.holds, binding::prefix) : binding::prefix};
   }
 };
@@ -101,7 +101,8 @@ struct text_notation : precedence_rules<text_notation> {
   }
   static std::string parenthesised(const std::string& text) { return "(" + text + ")"; }
   static std::string spaced(std::string_view symbol, const std::string&) {
-    return " " + std::string(symbol) + " ";
+    std::string text(" ");  // grown, not prepended to: g++ 12 warns of an overlap there (GCC bug 105651)
+    return text.append(symbol).append(" ");
   }
   static std::string before(std::string_view symbol) { return std::string(symbol); }
 
@@ -139,7 +140,8 @@ struct latex_notation : precedence_rules<latex_notation> {
         "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "lambda", "mu",
         "nu",    "xi",   "pi",    "rho",   "sigma",   "tau",  "phi", "chi",   "psi",   "omega"};
     if (id.size() == 1) return std::string(id);
-    if (std::find(std::begin(greek), std::end(greek), id) != std::end(greek)) return "\\" + std::string(id);
+    if (std::find(std::begin(greek), std::end(greek), id) != std::end(greek))
+      return std::string("\\").append(id);
     if (id.front() == 'd') {
       const std::string of = name(id.substr(1));
       if (of.find("\\mathrm") == std::string::npos) return "\\mathrm{d}" + of;
@@ -174,7 +176,7 @@ struct latex_notation : precedence_rules<latex_notation> {
   /// Two numbers side by side would read as one.
   static std::string spaced(std::string_view symbol, const std::string& right) {
     const bool digit = right.front() >= '0' && right.front() <= '9';
-    return symbol == "\\," && digit ? " \\cdot " : " " + std::string(symbol) + " ";
+    return symbol == "\\," && digit ? " \\cdot " : std::string(" ").append(symbol).append(" ");
   }
   static std::string before(std::string_view symbol) { return std::string(symbol) + " "; }
 
