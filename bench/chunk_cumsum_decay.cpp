@@ -19,7 +19,6 @@ template <class T> void add_shape(std::int64_t n, std::int64_t d, bool reverse) 
         1,
         "scandsl",
         bytes,
-        bytes,
         {}};
   r.call = [=](int call) {
     scandsl::ops::chunk_cumsum_options options;
@@ -30,7 +29,6 @@ template <class T> void add_shape(std::int64_t n, std::int64_t d, bool reverse) 
                                      options);
   };
   add(r);
-  add_copy(r);
   const auto add_loop = [&](const char* provider, baseline::order walk) {
     r.provider = provider;
     r.call = [=](int call) {

@@ -18,21 +18,15 @@ template <class T> array whole(pool which, int call) {
 /// [12, 2048, 2048] along `axis`. Three units with a decay for each element, two with one decay for all.
 template <class T> void add_shape(int axis, bool scalar) {
   const auto bytes = (scalar ? 2 : 3) * count * static_cast<std::int64_t>(sizeof(T));
-  row r{"decayed_sum",
-        scalar ? "scalar_decay" : "element_decay",
-        dtype_name<T>,
-        {batch, length, width},
-        axis,
-        "scandsl",
-        bytes,
-        bytes,
-        {}};
+  row r{"decayed_sum", scalar ? "scalar_decay" : "element_decay",
+        dtype_name<T>, {batch, length, width},
+        axis,          "scandsl",
+        bytes,         {}};
   r.call = [=](int call) {
     const array decay = scalar ? array::of(&one_decay, {}) : whole<T>(pool::decay, call);
     scandsl::ops::decayed_sum({}, whole<T>(pool::x, call), decay, axis, whole<T>(pool::y, call));
   };
   add(r);
-  add_copy(r);
   const baseline::extents extents =
       axis == 2 ? baseline::extents{batch * length, width, 1} : baseline::extents{batch, length, width};
   const auto add_loop = [&](const char* provider, baseline::order walk) {

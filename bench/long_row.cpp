@@ -19,13 +19,12 @@ constexpr std::int64_t length = std::int64_t{1} << 24;
 /// One row of 2^24 numbers: nothing is independent, so the plain loop has one thread.
 template <const program& P, class Loop> void add_row(const char* op, Loop loop) {
   const std::int64_t bytes = 2 * length * std::int64_t{sizeof(float)};
-  row r{op, "none", "f32", {1, length}, 1, "scandsl", bytes, bytes, {}};
+  row r{op, "none", "f32", {1, length}, 1, "scandsl", bytes, {}};
   r.call = [](int call) {
     run<P>(cpu{}, x = view(memory<float>(pool::x, length, call), length),
            y = view(memory<float>(pool::y, length, call), length));
   };
   add(r);
-  add_copy(r);
   r.provider = "loop";
   r.call = [=](int call) {
     loop(baseline::extents{1, length, 1}, memory<float>(pool::x, length, call),

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <string>
+#include <vector>
 
 #include "results.hpp"
 #include "row.hpp"
@@ -28,12 +30,13 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&count, arguments.data());
   if (benchmark::ReportUnrecognizedArguments(count, arguments.data())) return 2;
 
-  bench::collector results;
-  benchmark::RunSpecifiedBenchmarks(&results);
-  bench::print_table(std::cout, results);
+  bench::fill_pools();
+  bench::progress reporter;
+  benchmark::RunSpecifiedBenchmarks(&reporter);
+  bench::print_table(std::cout);
   if (path.empty()) return 0;
   std::ofstream file(path);
-  bench::write_json(file, results);
+  bench::write_json(file);
   file.close();
   if (!file) {
     std::cerr << "cannot write " << path << "\n";

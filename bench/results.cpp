@@ -4,14 +4,16 @@
 #include <xsimd/xsimd.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <ostream>
-#include <sstream>
+#include <stdexcept>
+#include <string>
 #include <thread>
+
+#include "row.hpp"
 
 namespace bench {
 namespace {
@@ -57,91 +59,81 @@ std::string number(double value) {
   return text;
 }
 
-double gigabytes_a_second(const row& r, double seconds) {
-  return static_cast<double>(r.bytes) / seconds * 1e-9;
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : 0.5 * (values[middle - 1] + values[middle]);
 }
 
-/// Rows are compared with the copy that was registered for the same work.
-bool same_work(const row& left, const row& right) {
-  return left.op == right.op && left.variant == right.variant && left.dtype == right.dtype &&
-         left.shape == right.shape && left.axis == right.axis;
+/// A row as it is reported.
+struct summary {
+  const row& source;
+  std::string provider;
+  double seconds, of_copy;
+
+  double gigabytes_a_second() const { return static_cast<double>(source.bytes) / seconds * 1e-9; }
+};
+
+/// The rows that were run, and after each of the library's own the copy that was timed beside it.
+std::vector<summary> summaries() {
+  std::vector<summary> result;
+  for (const row& r : rows()) {
+    if (r.seconds.empty()) continue;
+    const double own = median(r.seconds), copy = median(r.copy_seconds);
+    result.push_back({r, r.provider, own, copy / own});
+    if (r.provider == "scandsl") result.push_back({r, "copy", copy, 1.0});
+  }
+  return result;
 }
 
 }  // namespace
 
-bool collector::ReportContext(const Context&) { return true; }
+bool progress::ReportContext(const Context&) { return true; }
 
-void collector::ReportRuns(const std::vector<Run>& runs) {
+void progress::ReportRuns(const std::vector<Run>& runs) {
   for (const Run& run : runs) {
     if (run.run_type != Run::RT_Iteration) continue;
     if (run.error_occurred) throw std::runtime_error(run.benchmark_name() + ": " + run.error_message);
-    const std::string name = run.run_name.function_name;
-    const auto found =
-        std::find_if(rows().begin(), rows().end(), [&](const row& r) { return name_of(r) == name; });
     const double seconds = run.real_accumulated_time / static_cast<double>(run.iterations);
-    times.at(static_cast<std::size_t>(found - rows().begin())).push_back(seconds);
-    std::fprintf(stderr, "%s: %s ms\n", name.c_str(), number(1e3 * seconds).c_str());
+    std::fprintf(stderr, "%s: %s ms\n", run.run_name.function_name.c_str(), number(1e3 * seconds).c_str());
   }
 }
 
-double collector::seconds(std::size_t row_index) const {
-  std::vector<double> sorted = times[row_index];
-  if (sorted.empty()) return 0.0;
-  std::sort(sorted.begin(), sorted.end());
-  const std::size_t middle = sorted.size() / 2;
-  return sorted.size() % 2 == 1 ? sorted[middle] : 0.5 * (sorted[middle - 1] + sorted[middle]);
-}
-
-double collector::of_copy(std::size_t row_index) const {
-  const std::vector<row>& all = rows();
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (all[i].provider == "copy" && same_work(all[i], all[row_index]) && seconds(row_index) > 0.0)
-      return seconds(i) / seconds(row_index);
-  return 0.0;
-}
-
-void print_table(std::ostream& stream, const collector& results) {
+void print_table(std::ostream& stream) {
   char line[160];
   std::snprintf(line, sizeof line, "%-20s %-13s %-5s %-18s %4s  %-12s %9s %7s %7s\n", "op", "case", "dtype",
                 "shape", "axis", "provider", "ms", "GB/s", "of copy");
   stream << line;
-  for (std::size_t i = 0; i < rows().size(); ++i) {
-    const row& r = rows()[i];
-    const double seconds = results.seconds(i);
-    if (seconds == 0.0) continue;
+  for (const summary& s : summaries()) {
+    const row& r = s.source;
     std::snprintf(line, sizeof line, "%-20s %-13s %-5s %-18s %4d  %-12s %9.3f %7.2f %7.3f\n", r.op.c_str(),
-                  r.variant.c_str(), r.dtype.c_str(), shape_text(r).c_str(), r.axis, r.provider.c_str(),
-                  1e3 * seconds, gigabytes_a_second(r, seconds), results.of_copy(i));
+                  r.variant.c_str(), r.dtype.c_str(), shape_text(r).c_str(), r.axis, s.provider.c_str(),
+                  1e3 * s.seconds, s.gigabytes_a_second(), s.of_copy);
     stream << line;
   }
 }
 
-void write_json(std::ostream& stream, const collector& results) {
+void write_json(std::ostream& stream) {
   const std::string commit = environment("SCANDSL_COMMIT");
-  std::ostringstream xsimd_version, boost_version;
-  xsimd_version << XSIMD_VERSION_MAJOR << '.' << XSIMD_VERSION_MINOR << '.' << XSIMD_VERSION_PATCH;
-  boost_version << BOOST_VERSION / 100000 << '.' << BOOST_VERSION / 100 % 1000 << '.' << BOOST_VERSION % 100;
   stream << "{\n  \"run\": " << quoted("cpu-" + commit + "-" + time_now("%Y%m%dT%H%M%SZ"))
          << ",\n  \"commit\": " << quoted(commit)
          << ",\n  \"date\": " << quoted(time_now("%Y-%m-%dT%H:%M:%SZ"))
          << ",\n  \"machine\": {\"cpu\": " << quoted(processor())
          << ", \"cores\": " << std::thread::hardware_concurrency()
          << "},\n  \"versions\": {\"compiler\": " << quoted(BENCH_COMPILER)
-         << ", \"flags\": " << quoted(BENCH_FLAGS) << ", \"xsimd\": " << quoted(xsimd_version.str())
-         << ", \"boost\": " << quoted(boost_version.str())
-         << ", \"google_benchmark\": " << quoted(BENCH_LIBRARY) << "},\n  \"rows\": [";
+         << ", \"flags\": " << quoted(BENCH_FLAGS) << ", \"xsimd\": \"" << XSIMD_VERSION_MAJOR << '.'
+         << XSIMD_VERSION_MINOR << '.' << XSIMD_VERSION_PATCH << "\", \"boost\": \"" << BOOST_VERSION / 100000
+         << '.' << BOOST_VERSION / 100 % 1000 << '.' << BOOST_VERSION % 100
+         << "\", \"google_benchmark\": " << quoted(BENCH_LIBRARY) << "},\n  \"rows\": [";
   const char* separator = "\n";
-  for (std::size_t i = 0; i < rows().size(); ++i) {
-    const row& r = rows()[i];
-    const double seconds = results.seconds(i), ratio = results.of_copy(i);
-    if (seconds == 0.0) continue;
+  for (const summary& s : summaries()) {
+    const row& r = s.source;
     stream << separator << "    {\"op\": " << quoted(r.op)
            << ", \"pass\": \"forward\", \"case\": " << quoted(r.variant) << ", \"dtype\": " << quoted(r.dtype)
            << ", \"shape\": " << shape_text(r) << ", \"axis\": " << r.axis
-           << ", \"provider\": " << quoted(r.provider) << ", \"ms\": " << number(1e3 * seconds)
-           << ", \"gbs\": " << number(gigabytes_a_second(r, seconds))
-           << ", \"of_copy\": " << (ratio > 0.0 ? number(ratio) : "null")
-           << ", \"mib\": " << number(static_cast<double>(r.memory) / (1 << 20)) << "}";
+           << ", \"provider\": " << quoted(s.provider) << ", \"ms\": " << number(1e3 * s.seconds)
+           << ", \"gbs\": " << number(s.gigabytes_a_second()) << ", \"of_copy\": " << number(s.of_copy)
+           << ", \"mib\": " << number(static_cast<double>(r.bytes) / (1 << 20)) << "}";
     separator = ",\n";
   }
   stream << "\n  ]\n}\n";

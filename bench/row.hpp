@@ -14,9 +14,11 @@ struct row {
   std::vector<std::int64_t> shape;
   int axis = 0;
   std::string provider;
-  std::int64_t bytes = 0;         ///< read plus written, each operand once
-  std::int64_t memory = 0;        ///< bytes of the operands
+  std::int64_t bytes = 0;         ///< of the operands: each is read or written once
   std::function<void(int)> call;  ///< runs once; the number counts the calls
+
+  std::vector<double> seconds{};       ///< of every call that was timed
+  std::vector<double> copy_seconds{};  ///< of a copy of the same number of bytes right before it
 };
 
 /// Registers a row with Google Benchmark.
@@ -24,9 +26,6 @@ void add(const row& added);
 const std::vector<row>& rows();
 /// op/case/dtype/shape/axis/provider: what --benchmark_filter matches.
 std::string name_of(const row& r);
-
-/// Adds `described` as run by a copy of the same number of bytes.
-void add_copy(row described);
 
 template <class T> inline constexpr const char* dtype_name = "f32";
 template <> inline constexpr const char* dtype_name<scandsl::bfloat16> = "bf16";
@@ -39,6 +38,8 @@ inline constexpr std::int64_t pool_bytes = std::int64_t{288} << 20;
 
 /// Slot `call` of a pool of T, for operands of `count` elements: inputs hold numbers, decays lie in (0.8, 1).
 template <class T> T* memory(pool which, std::int64_t count, int call);
+/// Fills all pools, which would otherwise happen in the first calls.
+void fill_pools();
 
 /// The rows of each op.
 void add_logcumsumexp();

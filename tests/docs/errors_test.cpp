@@ -1,3 +1,5 @@
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -69,4 +71,34 @@ TEST_CASE("what a wrong call throws", "[docs]") {
   // [/doc:calls]
   CHECK(text == docs_test::golden("errors.txt", "messages"));
   CHECK(result == std::vector<float>(6));  // nothing was written
+}
+
+namespace {
+
+void replace_all(std::string& text, const std::string& from, const std::string& to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+}
+
+/// The messages of expr/check.hpp, adjacent literals joined, runs of spaces as one.
+std::string messages_of_the_compiler() {
+  std::ifstream file(std::string(SCANDSL_GOLDEN) + "/../../include/scandsl/expr/check.hpp");
+  std::stringstream stream;
+  stream << file.rdbuf();
+  std::string text, word;
+  while (stream >> word) text += (text.empty() ? "" : " ") + word;
+  replace_all(text, " \" \"", " ");
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("the messages of the compiler are those in the source", "[docs]") {
+  const std::string messages = messages_of_the_compiler();
+  for (const char* const mistake : {"scan_axis", "output_axis", "bound", "rank"}) {
+    std::string shown_text = docs_test::golden("errors.txt", mistake), line, message;
+    std::stringstream lines(shown_text);
+    while (lines >> line) message += (message.empty() ? "" : " ") + line;
+    CHECK_THAT(messages, Catch::Matchers::ContainsSubstring("\"" + message + "\""));
+  }
 }

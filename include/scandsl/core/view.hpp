@@ -186,6 +186,13 @@ constexpr strided_view<T, static_cast<int>(sizeof...(Parts))> view(T* data, Part
   return result;
 }
 
+template <class Memory, class... Parts> constexpr auto view(const Memory&, Parts...) {
+  static_assert(sizeof(Memory) == 0, "scandsl::view: the first argument is a pointer to float, double, "
+                                     "bfloat16, float16 or an integer of 32 or "
+                                     "64 bits; a std::vector gives it by data().");
+  return strided_view<float, static_cast<int>(sizeof...(Parts))>{};
+}
+
 /// A view without memory, to plan with: the parts are those of view().
 template <storage_type T, class... Parts> constexpr auto shape(Parts... parts) {
   return view(static_cast<T*>(nullptr), parts...);

@@ -105,4 +105,14 @@ template <const program& P, class... B> problem bind(const B&... bindings) {
   return bound;
 }
 
+// What a call is told that fits no executor.
+template <const auto& P, class... A> void run(const A&...) {
+  constexpr bool is_program = std::is_same_v<std::remove_cvref_t<decltype(P)>, program>;
+  static_assert(sizeof(check::run_takes_program<is_program>) > 0);
+  static_assert(sizeof(check::run_takes_executor<!is_program>) > 0);
+}
+template <class... A> void run(const A&...) {
+  static_assert(sizeof(check::run_takes_program<sizeof...(A) == ~0UL>) > 0);
+}
+
 }  // namespace scandsl

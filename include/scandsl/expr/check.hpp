@@ -14,8 +14,9 @@ template <name N> constexpr auto shown() {
 
 template <bool Ok, fixed_string AXIS> struct scan_axis {
   static_assert(
-      Ok, "scandsl: scan(op, over(AXIS), ...): no scanned operand has this AXIS; scan over one of its axes, "
-          "or give an operand that varies along it");
+      Ok,
+      "scandsl: scan(op, over(AXIS), ...): no scanned operand has this AXIS; scan over one of its axes, or "
+      "give an operand that varies along it (the arguments of an fn have no axes: scan outside of it)");
 };
 template <bool Ok, fixed_string AXIS> struct segments_are_no_operand_axis {
   static_assert(Ok, "scandsl: scan(op, over(...).restart_at(offsets(AXIS)), ...): a scanned operand varies "
@@ -34,9 +35,30 @@ template <bool Ok, fixed_string TENSOR> struct tensor_has_axes {
   static_assert(
       Ok, "scandsl: TENSOR is used without its axes; write TENSOR(axes...), or scalar<\"...\"> for a number");
 };
+template <bool Ok, fixed_string TENSOR> struct indexed_by_axes {
+  static_assert(Ok, "scandsl: TENSOR(...) takes axes: axis<\"n\"> n; TENSOR(n)");
+};
+template <bool Ok, fixed_string AXIS> struct axis_is_no_value {
+  static_assert(Ok,
+                "scandsl: AXIS stands where a value is taken; an axis is an index: TENSOR(AXIS), over(AXIS)");
+};
+template <bool Ok, int COMPONENTS> struct state_is_no_value {
+  static_assert(Ok, "scandsl: a state of COMPONENTS stands where a value is taken; take it apart first: "
+                    "auto [m, s] = state");
+};
+template <bool Ok> struct condition_is_no_bool {
+  static_assert(
+      Ok, "scandsl: a condition of the language is not known while the program is written; instead of if and "
+          "?: use select(condition, a, b)");
+};
+template <bool Ok, fixed_string SCALAR> struct scalar_has_no_axes {
+  static_assert(
+      Ok, "scandsl: SCALAR is one number, the same everywhere; what varies along axes is a tensor<\"...\">");
+};
 template <bool Ok, fixed_string FUNCTION> struct takes_values {
   static_assert(
-      Ok, "scandsl: FUNCTION takes values, but got a condition; turn it into a value with select(c, a, b)");
+      Ok, "scandsl: FUNCTION takes values, but got a condition; turn it into a value with select(c, a, b), "
+          "and write a < b < c as a < b && b < c");
 };
 template <bool Ok, fixed_string FUNCTION> struct takes_conditions {
   static_assert(Ok,
@@ -45,6 +67,53 @@ template <bool Ok, fixed_string FUNCTION> struct takes_conditions {
 template <bool Ok> struct output_is_a_value {
   static_assert(
       Ok, "scandsl: an output takes a value, but got a condition; turn it into a value with select(c, a, b)");
+};
+template <bool Ok, fixed_string OUTPUT> struct output_has_axes {
+  static_assert(
+      Ok, "scandsl: out<OUTPUT> = expression: name its axes, out<OUTPUT>(axes...) = expression; a single "
+          "number is out<OUTPUT>() = expression");
+};
+template <bool Ok, fixed_string OUTPUT> struct equation_is_assigned {
+  static_assert(Ok,
+                "scandsl: out<OUTPUT>(axes...) == expression compares; an equation is written with one =");
+};
+template <bool Ok, fixed_string TENSOR> struct output_is_declared {
+  static_assert(
+      Ok,
+      "scandsl: TENSOR(axes...) = expression: an output is declared by out<TENSOR>(axes...) = expression");
+};
+template <bool Ok> struct over_takes_an_axis {
+  static_assert(
+      Ok, "scandsl: over(...) takes one axis<\"...\">; scan or sum over several axes one after the other");
+};
+template <bool Ok> struct scan_takes_operator {
+  static_assert(
+      Ok, "scandsl: scan(op, over(axis), operands...): op is a scan operator, plain_sum or another standard "
+          "one, or made by scan_op(identity, lift, combine, project)");
+};
+template <bool Ok> struct scan_takes_over {
+  static_assert(
+      Ok, "scandsl: scan(op, over(axis), operands...), sum(over(axis), operand): write over(n), not n, and "
+          "before the operands");
+};
+template <bool Ok> struct scan_takes_operands {
+  static_assert(
+      Ok, "scandsl: scan(op, over(axis), operands...): the operands, at least one, are values: tensors with "
+          "axes, scalars, numbers, expressions");
+};
+template <bool Ok> struct scan_outside_functions {
+  static_assert(
+      Ok,
+      "scandsl: scan(...) inside fn or a scan operator; scan outside, and pass the result as an argument");
+};
+template <bool Ok> struct state_of_values {
+  static_assert(
+      Ok, "scandsl: state(...) takes values, but got a condition; turn it into a value with select(c, a, b)");
+};
+template <bool Ok, fixed_string NAME> struct operator_is_closed {
+  static_assert(
+      Ok, "scandsl: scan_op: lift, combine and project use numbers and what they are given; NAME comes from "
+          "outside: pass it to scan as one more operand, which lift takes");
 };
 template <bool Ok, int GOT> struct operator_arity {
   static_assert(
@@ -83,7 +152,17 @@ template <bool Ok, int GOT> struct function_arity {
   static_assert(Ok, "scandsl: fn: the function does not take GOT arguments");
 };
 template <bool Ok> struct function_gives_value {
-  static_assert(Ok, "scandsl: fn: the function must return a value of the language");
+  static_assert(
+      Ok, "scandsl: fn: the function must return one value of the language (a condition is none: select)");
+};
+template <bool Ok, fixed_string NAME> struct function_is_closed {
+  static_assert(Ok, "scandsl: fn: the function uses NAME from outside; pass it as an argument: "
+                    "fn([](auto x, auto t) { ... })(x(n), NAME)");
+};
+template <bool Ok, int ARGUMENTS> struct rule_matches {
+  static_assert(Ok, "scandsl: fn(...).derivative(rule): rule takes the ARGUMENTS arguments and then the "
+                    "function's value; it "
+                    "returns the derivative, or partials(...) of as many derivatives as there are arguments");
 };
 template <bool Ok> struct restart_interval {
   static_assert(
@@ -100,9 +179,45 @@ template <bool Ok> struct run_time_flag {
 template <bool Ok> struct optional_operand {
   static_assert(Ok, "scandsl: value_or(operand, number): operand is a tensor with its axes or a scalar");
 };
+template <bool Ok> struct fallback_is_number {
+  static_assert(Ok, "scandsl: value_or(operand, number): the fallback is a number, the same everywhere");
+};
+template <bool Ok> struct program_has_name {
+  static_assert(Ok, "scandsl: op<\"name\">(equations...): give the program a name");
+};
 template <bool Ok> struct takes_equations {
   static_assert(Ok,
                 "scandsl: op<\"name\">(...) takes one or more equations out<\"y\">(axes...) = expression");
+};
+template <bool Ok, fixed_string TENSOR> struct one_axis_list {
+  static_assert(Ok, "scandsl: TENSOR is used with two different lists of axes; give two tensors two names");
+};
+template <bool Ok, fixed_string NAME> struct one_role {
+  static_assert(
+      Ok, "scandsl: NAME stands for two things (an input, an output, offsets or a scalar); give each its own "
+          "name. A value that is used twice is a C++ variable: auto h = scan(...)");
+};
+template <bool Ok, fixed_string NAME> struct one_fallback {
+  static_assert(Ok, "scandsl: NAME is used with and without value_or; write value_or(NAME, fallback) at "
+                    "every use, or at none");
+};
+template <bool Ok, fixed_string OUTPUT> struct output_once {
+  static_assert(Ok, "scandsl: two equations declare OUTPUT; give every output a name of its own");
+};
+template <bool Ok, fixed_string TENSOR, int LIMIT> struct rank_limit {
+  static_assert(
+      Ok, "scandsl: TENSOR has more than LIMIT axes; merge some: one axis may bind to several dimensions, "
+          "dims{{...}, {...}}");
+};
+template <bool Ok, fixed_string TENSOR> struct binding_is_assigned {
+  static_assert(Ok, "scandsl: TENSOR == view(...) compares; bind with one =");
+};
+template <bool Ok, fixed_string TENSOR> struct tensor_takes_view {
+  static_assert(
+      Ok, "scandsl: TENSOR = ... takes view(pointer, extents...); a number is bound to a scalar<\"...\">");
+};
+template <bool Ok, fixed_string SCALAR> struct scalar_takes_number {
+  static_assert(Ok, "scandsl: SCALAR = ... takes a number; memory is bound to a tensor<\"...\">");
 };
 template <bool Ok, fixed_string TENSOR> struct bound {
   static_assert(Ok, "scandsl: run: TENSOR of the program is not bound; pass  TENSOR = view(...)");
@@ -131,6 +246,15 @@ template <bool Ok, fixed_string TENSOR> struct integer_elements {
 };
 template <bool Ok, fixed_string NAME> struct bound_to_its_kind {
   static_assert(Ok, "scandsl: run: NAME is a tensor bound to a number, or a scalar bound to a view");
+};
+template <bool Ok> struct run_takes_program {
+  static_assert(
+      Ok,
+      "scandsl: run<program>(executor, bindings...): the program, made by op<\"name\">(...), is a template "
+      "argument");
+};
+template <bool Ok> struct run_takes_executor {
+  static_assert(Ok, "scandsl: run<program>(executor, bindings...): the first argument is an executor, cpu{}");
 };
 template <bool Ok> struct takes_bindings {
   static_assert(

@@ -27,19 +27,33 @@ template <fixed_string N, bool Optional, class... Axes> struct output {
     static_assert(sizeof(check::output_is_a_value<expression_type::kind == value_kind::real>) > 0);
     return equation<load<N, Axes...>, Optional, expression_type>{as_expression(value)};
   }
+  template <class E> constexpr auto operator==(const E&) const {
+    static_assert(sizeof(check::equation_is_assigned<sizeof(E) == 0, N>) > 0);
+    return *this = 0.0;
+  }
 };
 
 template <fixed_string N> struct output_name {
-  template <class... Axes> constexpr output<N, false, Axes...> operator()(Axes...) const {
-    static_assert((is_axis<Axes> && ...), "scandsl: out<\"y\">(...) takes axes");
-    return {};
+  template <class... Axes> constexpr auto operator()(Axes...) const {
+    constexpr bool all_axes = (is_axis<Axes> && ...);
+    static_assert(sizeof(check::indexed_by_axes<all_axes, N>) > 0);
+    if constexpr (all_axes)
+      return output<N, false, Axes...>{};
+    else
+      return output<N, false>{};
   }
   template <class T, int Rank> constexpr auto operator=(const strided_view<T, Rank>& memory) const {
     return tensor_binding<N, strided_view<T, Rank>>{memory};
   }
+  template <class E>
+    requires language<E>
+  constexpr auto operator=(const E&) const {
+    static_assert(sizeof(check::output_has_axes<sizeof(E) == 0, N>) > 0);
+    return output<N, false>{} = 0.0;
+  }
 };
-/// Declares an output in a program; in run, `out<"y">= view(...)` binds it (or an ordinary tensor of that
-/// name does).
+/// Declares an output in a program; in run, `out<"y"> = view(...)` binds it (or an ordinary tensor of that
+/// name does). The space before `=` matters: `>=` is one token.
 template <fixed_string N> inline constexpr output_name<N> out{};
 
 }  // namespace scandsl

@@ -8,6 +8,7 @@
 
 #include "scandsl/core/view.hpp"
 #include "scandsl/expr/check.hpp"
+#include "scandsl/expr/leaves.hpp"
 #include "scandsl/expr/primitives.hpp"
 
 /// Expression templates: they exist to be written and checked. op<"name">(...) turns them into a program at
@@ -40,6 +41,7 @@ template <class T> inline constexpr bool is_axis = requires { typename T::axis_t
 struct literal : expression_base {
   static constexpr axis_list axes{};
   static constexpr value_kind kind = value_kind::real;
+  static constexpr void list_leaves(leaf_list&) {}
   double value = 0.0;
 };
 
@@ -55,6 +57,13 @@ template <fixed_string N, class... Axes> struct load : expression_base {
   }();
   static constexpr value_kind kind = value_kind::real;
   static_assert(sizeof(check::distinct_axes<axes.count == rank, N>) > 0);
+  static constexpr void list_leaves(leaf_list& list) { list.add(id, leaf::role::input, false, axes); }
+
+  load() = default;
+  template <class E> constexpr auto operator=(const E&) const {
+    static_assert(sizeof(check::output_is_declared<sizeof(E) == 0, N>) > 0);
+    return *this;
+  }
 };
 template <class T> inline constexpr bool is_load = requires { typename T::load_tag; };
 
@@ -82,8 +91,12 @@ template <fixed_string N> struct tensor {
   static constexpr name id = N.value();
 
   template <class... Axes> constexpr auto operator()(Axes...) const {
-    static_assert((is_axis<Axes> && ...), "scandsl: a tensor is indexed by axes: axis<\"n\"> n; x(n)");
-    return load<N, Axes...>{};
+    constexpr bool all_axes = (is_axis<Axes> && ...);
+    static_assert(sizeof(check::indexed_by_axes<all_axes, N>) > 0);
+    if constexpr (all_axes)
+      return load<N, Axes...>{};
+    else
+      return literal{};
   }
   template <class T, int Rank> constexpr auto operator=(const strided_view<T, Rank>& memory) const {
     return tensor_binding<N, strided_view<T, Rank>>{memory};
@@ -93,6 +106,14 @@ template <fixed_string N> struct tensor {
   constexpr auto operator=(const erased_view& memory) const { return erased_binding<N>{memory}; }
   constexpr auto operator=(const std::optional<erased_view>& memory) const {
     return erased_binding<N>{memory};
+  }
+  template <class T> constexpr auto operator=(const T&) const {
+    static_assert(sizeof(check::tensor_takes_view<sizeof(T) == 0, N>) > 0);
+    return erased_binding<N>{};
+  }
+  template <class T, int Rank> constexpr auto operator==(const strided_view<T, Rank>&) const {
+    static_assert(sizeof(check::binding_is_assigned<sizeof(T) == 0, N>) > 0);
+    return erased_binding<N>{};
   }
 };
 template <class T> inline constexpr bool is_tensor = requires { typename T::tensor_tag; };
@@ -106,10 +127,22 @@ template <fixed_string N> struct scalar : expression_base {
   static constexpr axis_list axes{};
   static constexpr value_kind kind = value_kind::real;
 
+  static constexpr void list_leaves(leaf_list& list) { list.add(id, leaf::role::scalar, false, axes); }
+
   template <class T>
     requires std::is_arithmetic_v<T>
   constexpr auto operator=(T value) const {
     return scalar_binding<N>{static_cast<double>(value)};
+  }
+  template <class T>
+    requires(!std::is_arithmetic_v<T>)
+  constexpr auto operator=(const T&) const {
+    static_assert(sizeof(check::scalar_takes_number<sizeof(T) == 0, N>) > 0);
+    return scalar_binding<N>{0.0};
+  }
+  template <class... Axes> constexpr auto operator()(Axes...) const {
+    static_assert(sizeof(check::scalar_has_no_axes<sizeof...(Axes) == ~0UL, N>) > 0);
+    return *this;
   }
 };
 template <class T> inline constexpr bool is_scalar = requires { typename T::scalar_tag; };
@@ -118,7 +151,11 @@ template <class T> inline constexpr bool is_scalar = requires { typename T::scal
 template <class E> struct optional_operand : expression_base {
   static constexpr axis_list axes = E::axes;
   static constexpr value_kind kind = value_kind::real;
-  static_assert(sizeof(check::optional_operand < is_load<E> || is_scalar < E >>) > 0);
+  static constexpr bool is_operand = is_load<E> || is_scalar<E>;
+  static_assert(sizeof(check::optional_operand<is_operand>) > 0);
+  static constexpr void list_leaves(leaf_list& list) {
+    list.add(E::id, is_scalar<E> ? leaf::role::scalar : leaf::role::input, true, axes);
+  }
   double fallback = 0.0;
 };
 template <class T> inline constexpr bool is_optional_scalar = false;
@@ -128,15 +165,27 @@ template <class E> inline constexpr bool is_optional_scalar<optional_operand<E>>
 template <class P, class... A> struct applied : expression_base {
   static constexpr axis_list axes = (axis_list{} | ... | A::axes);
   static constexpr value_kind kind = P::result;
+  static constexpr void list_leaves(leaf_list& list) { (A::list_leaves(list), ...); }
   hana::tuple<A...> arguments;
+
+  /// What if and ?: ask for.
+  template <class Bool>
+    requires std::same_as<Bool, bool>
+  explicit constexpr operator Bool() const {
+    static_assert(sizeof(check::condition_is_no_bool<sizeof(Bool) == 0>) > 0);
+    return false;
+  }
 };
 
 // ---- operands: what may stand in an expression
 
 template <class T>
 concept number = std::is_arithmetic_v<T> && !std::same_as<T, bool>;
+/// A state of a scan operator (scan.hpp). Like an axis it is no value; that it may stand in an expression
+/// lets a check say so.
+template <class T> inline constexpr bool is_state = requires { typename T::state_tag; };
 template <class T>
-concept language = expression<T> || symbolic<T> || is_tensor<T>;
+concept language = expression<T> || symbolic<T> || is_tensor<T> || is_axis<T> || is_state<T>;
 template <class T>
 concept operand = language<T> || number<T>;
 
@@ -146,6 +195,18 @@ template <class T>
   requires is_tensor<T>
 constexpr literal as_expression(T) {
   static_assert(sizeof(check::tensor_has_axes<sizeof(T) == 0, T::text>) > 0);
+  return {};
+}
+template <class T>
+  requires is_axis<T>
+constexpr literal as_expression(T) {
+  static_assert(sizeof(check::axis_is_no_value<sizeof(T) == 0, T::text>) > 0);
+  return {};
+}
+template <class T>
+  requires is_state<T>
+constexpr literal as_expression(T) {
+  static_assert(sizeof(check::state_is_no_value<sizeof(T) == 0, T::components>) > 0);
   return {};
 }
 template <class T> using expression_of = decltype(as_expression(std::declval<T>()));
@@ -167,22 +228,28 @@ template <class P, operand... A> constexpr auto apply(const A&... arguments) {
   if constexpr ((symbolic<A> || ...)) {
     return first_symbolic<A...>::type::template apply<P>(arguments...);
   } else {
-    [[maybe_unused]] constexpr bool kinds_fit = [] {
+    constexpr auto fit = [](value_kind kind) {
       int position = 0;
-      bool fit = true;
-      ((fit = fit && expression_of<A>::kind == primitive::argument_kind<P>(position), ++position), ...);
-      return fit;
-    }();
-    if constexpr (primitive::argument_kind<P>(0) == value_kind::truth)
-      static_assert(sizeof(check::takes_conditions<kinds_fit, shown_name<P>()>) > 0);
-    else
-      static_assert(sizeof(check::takes_values<kinds_fit, shown_name<P>()>) > 0);
+      bool all = true;
+      ((all = all && (primitive::argument_kind<P>(position) != kind || expression_of<A>::kind == kind),
+        ++position),
+       ...);
+      return all;
+    };
+    static_assert(sizeof(check::takes_conditions<fit(value_kind::truth), shown_name<P>()>) > 0);
+    static_assert(sizeof(check::takes_values<fit(value_kind::real), shown_name<P>()>) > 0);
     return applied<P, expression_of<A>...>{{}, {as_expression(arguments)...}};
   }
 }
 
 /// `operand` where a run binds it, `fallback` everywhere where it does not. The operand is a tensor with its
 /// axes or a scalar: value_or(bias(d), 0.0).
-template <class E> constexpr auto value_or(E, double fallback) { return optional_operand<E>{{}, fallback}; }
+template <class E, class Fallback> constexpr auto value_or(E, Fallback fallback) {
+  static_assert(sizeof(check::fallback_is_number<number<Fallback>>) > 0);
+  if constexpr (number<Fallback>)
+    return optional_operand<E>{{}, static_cast<double>(fallback)};
+  else
+    return optional_operand<E>{};
+}
 
 }  // namespace scandsl

@@ -73,7 +73,9 @@ inline constexpr auto welford = scan_op(
       return squares / max(count, 1.0);
     });
 
-/// The sum over an axis.
-template <class Over, operand E> constexpr auto sum(Over over, E x) { return reduce(plain_sum, over, x); }
+/// The sum over an axis: sum(over(n), x(b, n)).
+template <class Over, class... E> constexpr auto sum(Over over, E... x) {
+  return reduce(plain_sum, over, x...);
+}
 
 }  // namespace scandsl

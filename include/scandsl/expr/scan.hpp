@@ -9,9 +9,15 @@ namespace scandsl {
 
 /// The state of a scan operator: one or several components, taken apart by structured bindings.
 template <class... T> struct state_of : std::tuple<T...> {
+  using state_tag = void;
+  static constexpr int components = static_cast<int>(sizeof...(T));
   using std::tuple<T...>::tuple;
 };
-template <operand... T> constexpr auto state(T... components) { return state_of<T...>{components...}; }
+template <operand... T> constexpr auto state(T... components) {
+  constexpr bool values = (detail::is_value<T>() && ...);
+  static_assert(sizeof(check::state_of_values<values>) > 0);
+  return state_of<T...>{components...};
+}
 
 template <class T> inline constexpr int state_size = -1;
 template <class... T> inline constexpr int state_size<state_of<T...>> = static_cast<int>(sizeof...(T));
@@ -44,15 +50,22 @@ template <class T> inline constexpr bool is_scan_operator = false;
 template <int K, class L, class C, class P, class S>
 inline constexpr bool is_scan_operator<scan_operator<K, L, C, P, S>> = true;
 
-template <class... T, class Lift, class Combine, class Project>
-constexpr auto scan_op(state_of<T...> identity, Lift lift, Combine combine, Project project) {
-  constexpr bool numbers = (number<T> && ...);
+template <class Identity, class Lift, class Combine, class Project>
+constexpr auto scan_op(Identity identity, Lift lift, Combine combine, Project project) {
+  constexpr bool numbers = [] {
+    if constexpr (is_state<Identity>)
+      return []<class... T>(std::type_identity<state_of<T...>>) {
+        return (number<T> && ...);
+      }(std::type_identity<Identity>{});
+    return false;
+  }();
   static_assert(sizeof(check::identity_is_numbers<numbers>) > 0);
-  constexpr int components = static_cast<int>(sizeof...(T));
-  std::array<double, sizeof...(T)> values{};
+  constexpr int components = state_size<Identity> > 0 ? state_size<Identity> : 1;
+  std::array<double, static_cast<std::size_t>(components)> values{};
   if constexpr (numbers)
-    values = std::apply([](auto... v) { return std::array<double, sizeof...(T)>{static_cast<double>(v)...}; },
-                        static_cast<const std::tuple<T...>&>(identity));
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      ((values[I] = static_cast<double>(std::get<I>(identity))), ...);
+    }(std::make_index_sequence<static_cast<std::size_t>(components)>{});
   return scan_operator<components, Lift, Combine, Project, default_seed>{values, lift, combine, project, {}};
 }
 
@@ -64,8 +77,16 @@ struct always {};
 template <class Axis, bool Reversed, class ReverseFlag, class Exclusive, class Every, class Offsets,
           class... Start>
 struct over_t {
+  using over_tag = void;
   using axis_type = Axis;
   static constexpr bool is_reversed = Reversed;
+  static constexpr void list_leaves(leaf_list& list) {
+    list_flag<ReverseFlag>(list);
+    list_flag<Exclusive>(list);
+    list_flag<Every>(list);
+    if constexpr (is_load<Offsets>) list.add(Offsets::id, leaf::role::offsets, true, Offsets::axes);
+    (Start::list_leaves(list), ...);
+  }
   ReverseFlag reverse_flag;
   Exclusive exclusive_flag;
   Every every;
@@ -132,12 +153,21 @@ struct over_t {
     return name{};
   }();
   static constexpr axis_list start_axes = (axis_list{} | ... | Start::axes);
-};
 
-template <class Axis>
-  requires is_axis<Axis>
-constexpr auto over(Axis) {
-  return over_t<Axis, false, none, none, none, none>{};
+private:
+  template <class Flag> static constexpr void list_flag(leaf_list& list) {
+    if constexpr (expression<Flag>) Flag::list_leaves(list);
+  }
+};
+template <class T> inline constexpr bool is_over = requires { typename T::over_tag; };
+
+template <class... A> constexpr auto over(A...) {
+  constexpr bool one_axis = sizeof...(A) == 1 && (is_axis<A> && ...);
+  static_assert(sizeof(check::over_takes_an_axis<one_axis>) > 0);
+  if constexpr (one_axis)
+    return over_t<A..., false, none, none, none, none>{};
+  else
+    return literal{};
 }
 
 // ---- scan and last
@@ -147,6 +177,10 @@ template <class Operator, class Over, class... A> struct scanned : expression_ba
   static constexpr axis_list axes =
       (axis_list{} | ... | A::axes) | Over::start_axes.without(Over::segment_axis);
   static constexpr value_kind kind = value_kind::real;
+  static constexpr void list_leaves(leaf_list& list) {
+    (A::list_leaves(list), ...);
+    Over::list_leaves(list);
+  }
   Operator op;
   Over over;
   hana::tuple<A...> operands;
@@ -156,9 +190,7 @@ template <class Operator, class Over, class... A>
 inline constexpr bool is_scanned<scanned<Operator, Over, A...>> = true;
 
 namespace detail {
-/// A stand-in for any value of the language, to check the shape of a user operator when it is written.
-using probe = literal;
-template <class, int> using probe_at = probe;
+
 template <int K> constexpr auto probe_state() {
   return []<std::size_t... I>(std::index_sequence<I...>) {
     return state_of<std::conditional_t<I + 1 != 0, probe, probe>...>{};
@@ -168,48 +200,90 @@ template <class F, class... A> constexpr int state_size_of_result() {
   if constexpr (std::is_invocable_v<F, A...>) return state_size<std::invoke_result_t<F, A...>>;
   return -1;
 }
-}  // namespace detail
+template <class... T> constexpr leaf_list leaves_of_state(std::type_identity<state_of<T...>>) {
+  return leaves_of<expression_of<T>...>();
+}
+/// The first name that a function gives back without having been given it.
+template <class F, class... A> constexpr name name_from_outside() {
+  using result = std::invoke_result_t<F, A...>;
+  if constexpr (is_state<result>)
+    return leaves_of_state(std::type_identity<result>{}).items[0].id;
+  else
+    return leaves_of<expression_of<result>>().items[0].id;
+}
 
-/// y_t = project(lift(x_0) . ... . lift(x_t)) along over's axis, `.` being the operator's combine.
-template <class Operator, class Over, operand... E>
-constexpr auto scan(Operator op, Over over, E... operands) {
-  static_assert(is_scan_operator<Operator>,
-                "scandsl: scan(op, over(axis), operands...): op is made by scan_op");
-  constexpr int arity = static_cast<int>(sizeof...(E)), components = Operator::components;
-  constexpr bool axis_fits = (expression_of<E>::axes.has(Over::axis_type::id) || ...);
-  static_assert(sizeof(check::scan_axis<axis_fits, Over::axis_type::text>) > 0);
-
-  constexpr bool apart =
-      Over::segment_axis == name{} || !(expression_of<E>::axes.has(Over::segment_axis) || ...);
-  static_assert(sizeof(check::segments_are_no_operand_axis<apart, check::shown<Over::segment_axis>()>) > 0);
-
+/// Checks the parts of a scan operator on stand-ins for what they are given; `Probe`s for the scanned
+/// operands.
+template <class Operator, class... Probe> constexpr bool is_well_formed() {
+  constexpr int arity = static_cast<int>(sizeof...(Probe)), components = Operator::components;
   using lift = decltype(Operator::lift);
-  constexpr bool arity_fits = std::is_invocable_v<lift, std::conditional_t<true, detail::probe, E>...>;
-  static_assert(sizeof(check::operator_arity<arity_fits, arity>) > 0);
-  if constexpr (arity_fits)
-    static_assert(
-        sizeof(check::lift_gives_state<
-               detail::state_size_of_result<lift, std::conditional_t<true, detail::probe, E>...>() ==
-                   components,
-               components>) > 0);
+  using combine = decltype(Operator::combine);
+  using project = decltype(Operator::project);
   using probe_state = decltype(detail::probe_state<components>());
-  constexpr int combined =
-      detail::state_size_of_result<decltype(Operator::combine), probe_state, probe_state>();
-  static_assert(sizeof(check::combine_gives_state<combined == components, components>) > 0);
+  constexpr bool arity_fits = std::is_invocable_v<lift, Probe...>;
+  static_assert(sizeof(check::operator_arity<arity_fits, arity>) > 0);
+  constexpr bool lifts = state_size_of_result<lift, Probe...>() == components;
+  static_assert(sizeof(check::lift_gives_state < !arity_fits || lifts, components >) > 0);
+  constexpr bool combines = state_size_of_result<combine, probe_state, probe_state>() == components;
+  static_assert(sizeof(check::combine_gives_state<combines, components>) > 0);
   constexpr bool projects = [] {
-    if constexpr (std::is_invocable_v<decltype(Operator::project), probe_state>)
-      return operand<std::invoke_result_t<decltype(Operator::project), probe_state>>;
+    if constexpr (std::is_invocable_v<project, probe_state>)
+      return is_value<std::invoke_result_t<project, probe_state>>();
     return false;
   }();
   static_assert(sizeof(check::project_gives_value<projects>) > 0);
-  hana::unpack(over.start, []<class... S>(S...) {
-    if constexpr (sizeof...(S) > 0) {
-      constexpr int size = detail::state_size_of_result<decltype(Operator::seed),
-                                                        std::conditional_t<true, detail::probe, S>...>();
-      static_assert(sizeof(check::start_matches<size == components, static_cast<int>(sizeof...(S))>) > 0);
-    }
-  });
-  return scanned<Operator, Over, expression_of<E>...>{{}, op, over, {as_expression(operands)...}};
+  if constexpr (lifts && combines && projects) {
+    constexpr name in_lift = name_from_outside<lift, Probe...>(),
+                   in_combine = name_from_outside<combine, probe_state, probe_state>(),
+                   in_project = name_from_outside<project, probe_state>();
+    constexpr name outside = in_lift != name{} ? in_lift : in_combine != name{} ? in_combine : in_project;
+    static_assert(sizeof(check::operator_is_closed<outside == name{}, check::shown<outside>()>) > 0);
+    return outside == name{};
+  }
+  return false;
+}
+
+template <class Operator, class... S> constexpr bool start_matches(std::type_identity<hana::tuple<S...>>) {
+  if constexpr (sizeof...(S) > 0) {
+    constexpr int size = state_size_of_result<decltype(Operator::seed), probe_for<S>...>();
+    static_assert(sizeof(check::start_matches<size == Operator::components, static_cast<int>(sizeof...(S))>) >
+                  0);
+    constexpr bool values = ((S::kind == value_kind::real) && ...);
+    static_assert(sizeof(check::takes_values<values, "starting_from">) > 0);
+    return values && size == Operator::components;
+  }
+  return true;
+}
+
+/// Where a scan runs, against its operands.
+template <class Operator, class Over, class... E> constexpr bool fits() {
+  constexpr bool axis_fits = (E::axes.has(Over::axis_type::id) || ...);
+  static_assert(sizeof(check::scan_axis<axis_fits, Over::axis_type::text>) > 0);
+  constexpr bool apart = Over::segment_axis == name{} || !(E::axes.has(Over::segment_axis) || ...);
+  static_assert(sizeof(check::segments_are_no_operand_axis<apart, check::shown<Over::segment_axis>()>) > 0);
+  constexpr bool values = ((E::kind == value_kind::real) && ...);
+  static_assert(sizeof(check::takes_values<values, "scan">) > 0);
+  return axis_fits && apart && values && start_matches<Operator>(std::type_identity<decltype(Over::start)>{});
+}
+
+}  // namespace detail
+
+/// y_t = project(lift(x_0) . ... . lift(x_t)) along over's axis, `.` being the operator's combine.
+template <class Operator, class Over, class... E> constexpr auto scan(Operator op, Over over, E... operands) {
+  constexpr bool inside = (symbolic<E> || ...), values = sizeof...(E) > 0 && (operand<E> && ...);
+  static_assert(sizeof(check::scan_takes_operator<is_scan_operator<Operator>>) > 0);
+  static_assert(sizeof(check::scan_takes_over < !is_scan_operator<Operator> || is_over < Over >>) > 0);
+  static_assert(sizeof(check::scan_takes_operands < !is_over<Over> || values >) > 0);
+  static_assert(sizeof(check::scan_outside_functions<!inside>) > 0);
+  if constexpr (is_scan_operator<Operator> && is_over<Over> && values && !inside) {
+    constexpr bool fits = detail::fits<Operator, Over, expression_of<E>...>();
+    if constexpr (detail::is_well_formed<Operator, detail::probe_for<E>...>() && fits)
+      return scanned<Operator, Over, expression_of<E>...>{{}, op, over, {as_expression(operands)...}};
+    else
+      return literal{};
+  } else {
+    return literal{};
+  }
 }
 
 /// A scan's final value: at the last position in scan order (the last segment's end for each packed
@@ -221,16 +295,20 @@ template <class Scan> struct last_of : expression_base {
     return over_type::segment_axis == name{} ? list : list.with(over_type::segment_axis);
   }();
   static constexpr value_kind kind = value_kind::real;
+  static constexpr void list_leaves(leaf_list& list) { Scan::list_leaves(list); }
   Scan scan;
 };
 
 template <class Scan> constexpr auto last(Scan scan) {
   static_assert(sizeof(check::last_of_a_scan<is_scanned<Scan>>) > 0);
-  if constexpr (is_scanned<Scan>) return last_of<Scan>{{}, scan};
+  if constexpr (is_scanned<Scan>)
+    return last_of<Scan>{{}, scan};
+  else
+    return literal{};
 }
 
 /// A reduction is a scan's last value.
-template <class Operator, class Over, operand... E>
+template <class Operator, class Over, class... E>
 constexpr auto reduce(Operator op, Over over, E... operands) {
   return last(scan(op, over, operands...));
 }

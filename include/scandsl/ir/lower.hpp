@@ -165,6 +165,46 @@ constexpr void lower_equation(builder& b, const equation<Target, Optional, E>& e
   b.result.stores.push_back({static_cast<std::int16_t>(b.tensor(declared)), value});
 }
 
+/// The first name of each kind of misuse, over all equations; empty names where there is none.
+struct name_clashes {
+  name role, axes, fallback, rank, output;
+};
+template <class... Equation> constexpr name_clashes find_clashes() {
+  leaf_list uses = leaves_of<decltype(Equation::value)...>();
+  const leaf_list inputs = uses;
+  name_clashes found;
+  (
+      [&] {
+        using target = typename Equation::target;
+        for (int i = inputs.count; i < uses.count; ++i)
+          if (uses.items[i].id == target::id) found.output = target::id;
+        uses.add(target::id, leaf::role::output, false, target::axes);
+      }(),
+      ...);
+  found.role = uses.first_with([](const leaf& a, const leaf& b) { return a.as != b.as; });
+  found.axes = uses.first_with([](const leaf& a, const leaf& b) { return a.is_tensor() && !a.same_axes(b); });
+  found.fallback = uses.first_with([](const leaf& a, const leaf& b) { return a.optional != b.optional; });
+  for (int i = 0; i < uses.count; ++i)
+    if (max_tensor_rank < leaf::most_axes && !(uses.items[i].axes[max_tensor_rank] == name{}))
+      found.rank = uses.items[i].id;
+  return found;
+}
+
+/// Whether each name stands for one thing throughout a program.
+template <class... Equation> constexpr bool names_fit() {
+  constexpr name_clashes found = find_clashes<Equation...>();
+  constexpr bool one_output = found.output == name{}, one_role = found.role == name{};
+  static_assert(sizeof(check::output_once<one_output, check::shown<found.output>()>) > 0);
+  static_assert(sizeof(check::one_role<one_role, check::shown<found.role>()>) > 0);
+  constexpr bool one_axis_list = !one_role || !one_output || found.axes == name{};
+  static_assert(sizeof(check::one_axis_list<one_axis_list, check::shown<found.axes>()>) > 0);
+  constexpr bool one_fallback = !one_role || !one_output || found.fallback == name{};
+  static_assert(sizeof(check::one_fallback<one_fallback, check::shown<found.fallback>()>) > 0);
+  constexpr bool small = found.rank == name{};
+  static_assert(sizeof(check::rank_limit<small, check::shown<found.rank>(), max_tensor_rank>) > 0);
+  return one_output && one_role && one_axis_list && one_fallback && small;
+}
+
 }  // namespace lowering_detail
 
 /// The program of one or more equations: op<"gated">(out<"y">(b, n) = silu(scan(decayed_sum, over(n), a(n),
@@ -174,8 +214,13 @@ template <fixed_string N, class... E> constexpr program op(const E&... equations
   static_assert(sizeof(check::takes_equations<all_equations>) > 0);
   builder b;
   b.result.id = N.value();
-  (lowering_detail::lower_equation(b, equations), ...);
+  if constexpr (all_equations)
+    if constexpr (lowering_detail::names_fit<E...>()) (lowering_detail::lower_equation(b, equations), ...);
   return b.result;
+}
+template <class... E> constexpr program op(const E&...) {
+  static_assert(sizeof(check::program_has_name<sizeof...(E) == ~0UL>) > 0);
+  return program{};
 }
 
 }  // namespace scandsl

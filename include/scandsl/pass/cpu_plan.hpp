@@ -29,7 +29,7 @@ struct strip_policy {
 };
 
 /// One long row, cut into pieces. Fixed sizes, so that the order of combination, and with it every bit of the
-/// result, depends on the extents alone and not on the number of threads.
+/// result, depends on the extents and the SIMD width alone, and not on the number of threads.
 struct piece_policy {
   static constexpr int packs = 1;  ///< pieces side by side: packs * W lanes, read a kilobyte at a time
   static constexpr std::int64_t length = 1024;  ///< positions a piece

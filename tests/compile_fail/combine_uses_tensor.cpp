@@ -1,0 +1,24 @@
+// expect: NAME comes from outside
+// expect: operator_is_closed<false, .*"a"
+#include <scandsl/ir/lower.hpp>
+
+using namespace scandsl;
+
+namespace {
+constexpr axis<"n"> n;
+constexpr tensor<"x"> x;
+constexpr tensor<"a"> a;
+
+constexpr auto mine = scan_op(
+    state(0.0), [](auto v) { return state(v); },
+    [](auto l, auto r) {
+      auto [p] = l;
+      auto [q] = r;
+      return state(p * a(n) + q);
+    },
+    [](auto v) {
+      auto [p] = v;
+      return p;
+    });
+constexpr auto bad = op<"bad">(out<"y">(n) = scan(mine, over(n), x(n)));
+}  // namespace

@@ -1,0 +1,12 @@
+// expect: FUNCTION takes values, but got a condition
+// expect: takes_values<false, .*"exp"
+#include <scandsl/ir/lower.hpp>
+
+using namespace scandsl;
+
+namespace {
+constexpr axis<"n"> n;
+constexpr tensor<"x"> x;
+
+constexpr auto bad = exp(x(n) < 0.0);
+}  // namespace

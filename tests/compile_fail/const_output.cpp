@@ -1,0 +1,23 @@
+// expect: the output TENSOR is bound to memory that is const
+// expect: writable<false, .*"y"
+#include <scandsl/scandsl.hpp>
+
+using namespace scandsl;
+
+namespace {
+constexpr axis<"b"> b;
+constexpr axis<"n"> n;
+constexpr tensor<"x"> x;
+constexpr tensor<"y"> y;
+constexpr scalar<"chunk"> chunk;
+
+inline constexpr auto sums =
+    op<"sums">(out<"y">(b, n) = scan(plain_sum, over(n).restart_every(chunk), x(b, n)));
+
+float in[6];
+}  // namespace
+
+void bad() {
+  const float* fixed = in;
+  run<sums>(cpu{}, x = view(in, 2, 3), y = view(fixed, 2, 3), chunk = 2);
+}

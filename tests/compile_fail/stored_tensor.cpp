@@ -1,0 +1,12 @@
+// expect: TENSOR is used without its axes
+// expect: tensor_has_axes<false, .*"x"
+#include <scandsl/ir/lower.hpp>
+
+using namespace scandsl;
+
+namespace {
+constexpr axis<"n"> n;
+constexpr tensor<"x"> x;
+
+constexpr auto bad = out<"y">(n) = x;
+}  // namespace

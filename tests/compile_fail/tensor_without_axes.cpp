@@ -1,0 +1,11 @@
+// expect: TENSOR is used without its axes
+// expect: tensor_has_axes<false, .*"x"
+#include <scandsl/ir/lower.hpp>
+
+using namespace scandsl;
+
+namespace {
+constexpr tensor<"x"> x;
+
+constexpr auto bad = x * 2.0;
+}  // namespace

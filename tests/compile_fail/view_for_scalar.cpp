@@ -1,0 +1,22 @@
+// expect: or a scalar bound to a view
+// expect: bound_to_its_kind<false, .*"chunk"
+#include <scandsl/scandsl.hpp>
+
+using namespace scandsl;
+
+namespace {
+constexpr axis<"b"> b;
+constexpr axis<"n"> n;
+constexpr tensor<"x"> x;
+constexpr tensor<"y"> y;
+constexpr scalar<"chunk"> chunk;
+
+inline constexpr auto sums =
+    op<"sums">(out<"y">(b, n) = scan(plain_sum, over(n).restart_every(chunk), x(b, n)));
+
+float in[6];
+float result[6];
+}  // namespace
+
+constexpr tensor<"chunk"> block;
+void bad() { run<sums>(cpu{}, x = view(in, 2, 3), y = view(result, 2, 3), block = view(in, 1)); }

@@ -1,0 +1,22 @@
+// expect: a std::vector gives it by data()
+#include <vector>
+
+#include <scandsl/scandsl.hpp>
+
+using namespace scandsl;
+
+namespace {
+constexpr axis<"b"> b;
+constexpr axis<"n"> n;
+constexpr tensor<"x"> x;
+constexpr tensor<"y"> y;
+constexpr scalar<"chunk"> chunk;
+
+inline constexpr auto sums =
+    op<"sums">(out<"y">(b, n) = scan(plain_sum, over(n).restart_every(chunk), x(b, n)));
+
+float result[6];
+}  // namespace
+
+std::vector<float> held(6);
+void bad() { run<sums>(cpu{}, x = view(held, 2, 3), y = view(result, 2, 3), chunk = 2); }
