@@ -1,5 +1,5 @@
 // expect: a name has at most 23 characters
-// expect: N = 29
+// expect: fixed_string<29>
 #include <scandsl/ir/lower.hpp>
 
 using namespace scandsl;

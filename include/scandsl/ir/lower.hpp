@@ -181,9 +181,11 @@ template <class... Equation> constexpr name_clashes find_clashes() {
         uses.add(target::id, leaf::role::output, false, target::axes);
       }(),
       ...);
-  found.role = uses.first_with([](const leaf& a, const leaf& b) { return a.as != b.as; });
-  found.axes = uses.first_with([](const leaf& a, const leaf& b) { return a.is_tensor() && !a.same_axes(b); });
-  found.fallback = uses.first_with([](const leaf& a, const leaf& b) { return a.optional != b.optional; });
+  found.role = uses.first_with([](const leaf& one, const leaf& other) { return one.as != other.as; });
+  found.axes = uses.first_with(
+      [](const leaf& one, const leaf& other) { return one.is_tensor() && !one.same_axes(other); });
+  found.fallback =
+      uses.first_with([](const leaf& one, const leaf& other) { return one.optional != other.optional; });
   for (int i = 0; i < uses.count; ++i)
     if (max_tensor_rank < leaf::most_axes && !(uses.items[i].axes[max_tensor_rank] == name{}))
       found.rank = uses.items[i].id;
