@@ -87,7 +87,7 @@ inline std::string table_of(const program& p) {
   return text;
 }
 
-inline std::string stage_text(const program& p, const stage& at) {
+inline std::string stage_text(const program& p, const stage_schedule& at) {
   std::string text;
   for (const std::int16_t each : at.instructions) {
     if (each < 0) {

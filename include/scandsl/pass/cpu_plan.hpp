@@ -137,9 +137,11 @@ inline int packs_of_strip(const program& p, const loop_nest& nest, std::int64_t 
     }
   const std::int64_t few = std::clamp<std::int64_t>(
       strip_policy::row_steps / std::max<std::int64_t>(1, nest.steps()), 1, strip_policy::adjacent_packs);
-  const std::int64_t most = adjacent && !rows ? strip_policy::adjacent_packs : few;
-  return static_cast<int>(std::clamp<std::int64_t>(
-      lane_packs(nest, device.pack_width).count * segments / device.threads, 1, most));
+  const lane_packs packs(nest, device.pack_width);
+  // Packs of one innermost row: rows that are far apart compete for the same cache lines.
+  const std::int64_t near = std::clamp<std::int64_t>(packs.packs_inside(), 2, strip_policy::adjacent_packs);
+  const std::int64_t most = adjacent && !rows ? near : few;
+  return static_cast<int>(std::clamp<std::int64_t>(packs.count * segments / device.threads, 1, most));
 }
 
 // ---- the plan of a whole program, for explain

@@ -24,7 +24,7 @@ enum class source : std::uint8_t {
 };
 
 /// One sweep, or one boundary (which has no direction and no scans).
-struct stage {
+struct stage_schedule {
   bool reversed = false;
   std::int16_t reverse_parameter = -1;
   bool has_scans = false;
@@ -48,9 +48,10 @@ struct schedule {
   axis_mask space = 0;  ///< all axes, the segments' axis excepted
   int segment_axis = -1;
   int sweeps = 0;
-  stage sweep[max_sweeps];
-  stage aggregate[max_sweeps];  ///< the same sweep reduced to its scans' states, every component (for pieces)
-  stage boundary[max_sweeps + 1];
+  stage_schedule sweep[max_sweeps];
+  stage_schedule
+      aggregate[max_sweeps];  ///< the same sweep reduced to its scans' states, every component (for pieces)
+  stage_schedule boundary[max_sweeps + 1];
   std::int8_t sweep_of_scan[max_scans] = {};
   std::int8_t round_of_scan[max_scans] = {};  ///< 0 for a scan that depends on no other scan of its sweep
   bool live_component[max_scans][max_components] = {};  ///< what a sequential sweep must carry
@@ -203,7 +204,7 @@ struct scheduler {
     return false;
   }
 
-  constexpr void need(stage& at, int index, bool sweeping, node_id v) {
+  constexpr void need(stage_schedule& at, int index, bool sweeping, node_id v) {
     if (at.from[v] != source::unused) return;
     const node& n = p.nodes[v];
     if (uniform(v)) {
@@ -227,7 +228,7 @@ struct scheduler {
   }
 
   constexpr void demand_sweep(int index) {
-    stage& at = s.sweep[index];
+    stage_schedule& at = s.sweep[index];
     for (int i = 0; i < p.stores.count; ++i) {
       const store_decl& store = p.stores[i];
       if (!walks(p.tensors[store.tensor].mask()) || level[store.value] != index) continue;
@@ -249,7 +250,7 @@ struct scheduler {
   }
 
   constexpr void demand_boundary(int index) {
-    stage& at = s.boundary[index];
+    stage_schedule& at = s.boundary[index];
     for (int i = 0; i < p.stores.count; ++i) {
       const store_decl& store = p.stores[i];
       if (walks(p.tensors[store.tensor].mask()) || level[store.value] != index) continue;
@@ -269,7 +270,7 @@ struct scheduler {
   }
 
   /// Orders what a stage computes and numbers the streams it reads and writes.
-  constexpr void finish(stage& at, int index) {
+  constexpr void finish(stage_schedule& at, int index) {
     bool advanced[max_scans] = {};
     const bool sweeping = &at != &s.boundary[index];
     for (int i = 0; i < p.nodes.count; ++i) {
@@ -360,7 +361,7 @@ struct walk_table {
 };
 
 namespace detail {
-constexpr walk_stage summarise(const program& p, const schedule& s, const stage& from) {
+constexpr walk_stage summarise(const program& p, const schedule& s, const stage_schedule& from) {
   walk_stage to;
   to.reversed = from.reversed;
   to.has_scans = from.has_scans;

@@ -37,9 +37,9 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
   static constexpr int width = pack_width<C>;
   static constexpr const program& p = Group::value;
   static constexpr const schedule& plan = Group::plan;
-  static constexpr const stage& at = Kind == stage_kind::boundary ? plan.boundary[Index]
-                                     : Kind == stage_kind::sweep  ? plan.sweep[Index]
-                                                                  : plan.aggregate[Index];
+  static constexpr const stage_schedule& at = Kind == stage_kind::boundary ? plan.boundary[Index]
+                                              : Kind == stage_kind::sweep  ? plan.sweep[Index]
+                                                                           : plan.aggregate[Index];
 
   struct uniform_nodes {
     static constexpr node_list list = [] {
