@@ -73,18 +73,17 @@ TEST_CASE("elementwise functions over their ranges", "[exec][elementwise]") {
   for (const auto& [low, high, count] :
        {std::tuple{-8.0, 8.0, 1001}, {-0.9, 3.0, 64}, {0.0, 80.0, 257}, {-100.0, 100.0, 15}}) {
     operands given = of(random_tensor(random, {count}, low, high).values);
-    CHECK(mismatch(functions_program, given, 4e-7) == "");
-    given.usual = dtype::float64;
-    CHECK(mismatch(functions_program, given, 1e-15) == "");
-    given.usual = dtype::bfloat16;
-    CHECK(mismatch(functions_program, given, 4e-7) == "");
+    for (const dtype type : tested_types()) {
+      given.usual = type;
+      CHECK(mismatch(functions_program, given, type == dtype::float64 ? 1e-15 : 4e-7) == "");
+    }
   }
 }
 
 TEST_CASE("elementwise functions at the ends of their ranges", "[exec][elementwise]") {
   operands given = of(special_values());
   given.unbound = {"sin", "cos"};
-  for (const dtype type : {dtype::float32, dtype::float64}) {
+  for (const dtype type : tested_types()) {
     given.usual = type;
     CHECK(mismatch(functions_program, given, 1e-6) == "");
   }
@@ -104,9 +103,10 @@ TEST_CASE("powers", "[exec][elementwise]") {
   std::mt19937 random(52);
   operands given =
       of(random_tensor(random, {500}, 0.01, 5).values, random_tensor(random, {500}, -4, 4).values);
-  CHECK(mismatch(powers_program, given, 1e-5) == "");
-  given.usual = dtype::float64;
-  CHECK(mismatch(powers_program, given, 1e-13) == "");
+  for (const dtype type : tested_types()) {
+    given.usual = type;
+    CHECK(mismatch(powers_program, given, type == dtype::float64 ? 1e-13 : 1e-5) == "");
+  }
   std::vector<double> bases, exponents;
   for (const double u : {-inf, -2.0, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 2.0, inf, nan_})
     for (const double v : {-inf, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0, inf, nan_}) {
@@ -114,9 +114,10 @@ TEST_CASE("powers", "[exec][elementwise]") {
       exponents.push_back(v);
     }
   given = of(bases, exponents);
-  CHECK(mismatch(powers_program, given, 1e-6) == "");
-  given.usual = dtype::float64;
-  CHECK(mismatch(powers_program, given, 1e-13) == "");
+  for (const dtype type : tested_types()) {
+    given.usual = type;
+    CHECK(mismatch(powers_program, given, type == dtype::float64 ? 1e-13 : 1e-6) == "");
+  }
 }
 
 TEST_CASE("what does not vary along the walked axis, conditions and guards", "[exec][elementwise]") {

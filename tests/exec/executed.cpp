@@ -43,7 +43,7 @@ outcome run_on_cpu(const compiled& program_, const operands& given, const cpu& d
   std::map<std::string, memory_block> held;
   outcome result;
   problem bound = unbound_problem(p);
-  bool in_double = program_.in_float == nullptr;
+  bool in_double = false;
   for (const bool outputs : {false, true})
     for (int t = 0; t < p.tensors.count; ++t) {
       const tensor_decl& declared = p.tensors[t];

@@ -5,8 +5,6 @@ using namespace exec_test;
 
 namespace {
 
-constexpr dtype floating[] = {dtype::float32, dtype::float64, dtype::bfloat16, dtype::float16};
-
 /// Axes that bind to lists of dimensions. Two tensors may split an axis differently, as long as the splits
 /// nest.
 const std::map<std::string, std::vector<std::int64_t>> splits{
@@ -59,9 +57,9 @@ TEST_CASE("any layout: permuted, sliced, flipped, repeated, several dimensions o
 TEST_CASE("every element type in and out, in any layout", "[exec][layout][dtype]") {
   std::mt19937 random(22);
   unsigned round = 0;
-  for (const dtype in : floating)
-    for (const dtype out_ : floating)
-      for (const dtype other : floating) {
+  for (const dtype in : tested_types())
+    for (const dtype out_ : tested_types())
+      for (const dtype other : tested_types()) {
         scan_case c = split_case;
         c.reversed = ++round % 2 == 1;
         c.seeded = true;
@@ -81,7 +79,7 @@ TEST_CASE("every element type in and out, in any layout", "[exec][layout][dtype]
 }
 
 TEST_CASE("long rows of every element type", "[exec][layout][pieces]") {
-  for (const dtype in : floating)
+  for (const dtype in : tested_types())
     for (const std::int64_t spacing : {1, 3}) {
       scan_case c{2, 4500};
       c.seeded = true;

@@ -76,7 +76,7 @@ TEST_CASE("long rows are cut into pieces", "[exec][scan][pieces]") {
   unsigned seed = 300;
   for (const std::int64_t batch : {1, 2, 5, 31, 32, 33})
     for (const std::int64_t length : {4095, 4096, 4159, 5003}) {
-      if (batch > 5 && length != 4096) continue;
+      if (batch > 2 && length != 4096) continue;
       const auto first = static_cast<std::size_t>(seed % 4);
       ++seed;
       check_all({with_options[first], with_options[(first + 1) % 4]},
@@ -90,6 +90,9 @@ TEST_CASE("long rows are cut into pieces", "[exec][scan][pieces]") {
     check_all({&mixed_axes}, {1, length, 0, 1}, seed, 1e-4);
     check_all({&mixed_axes}, {2, length, 0, 2}, seed, 1e-4);
   }
-  for (int flags = 0; flags < 16; ++flags)
-    check_all(with_options, with_flags({1, 4500 + 4600 * (flags % 2)}, flags, random, 4), ++seed, 2e-4);
+  for (int flags = 0; flags < 16; ++flags) {
+    const auto first = static_cast<std::size_t>(flags + flags / 4) % 4;
+    check_all({with_options[first], with_options[(first + 2) % 4]},
+              with_flags({1, 4500 + 4600 * (flags / 2 % 2)}, flags, random, 4), ++seed, 2e-4);
+  }
 }
