@@ -71,6 +71,24 @@ TEST_CASE("programs of several sweeps, kernels and axes", "[exec][scan]") {
       }
 }
 
+TEST_CASE("two sets of packed sequences, and what follows from their final values", "[exec][scan]") {
+  std::mt19937 random(5);
+  for (const std::int64_t batch : {1, 3, 17})
+    for (const std::int64_t length : {0, 1, 40, 4200})
+      for (int bound = 0; bound < 8; ++bound) {
+        operands given;
+        const std::int64_t sequences = (bound & 1) != 0 ? 3 : 1;
+        given.inputs["x"] = random_tensor(random, {batch, length});
+        const auto boundary = [&](std::int64_t part) { return static_cast<double>(length / part); };
+        if ((bound & 1) != 0) given.inputs["offsets"] = {{0, boundary(3), boundary(3), boundary(1)}, {4}};
+        if ((bound & 2) != 0) given.inputs["others"] = {{0, boundary(2), boundary(1)}, {3}};
+        if ((bound & 4) != 0) given.inputs["h"] = random_tensor(random, {sequences, batch});
+        given.scalars["flag"] = bound % 2 == 0 ? 1 : -1;
+        INFO(batch << " x " << length << " bound " << bound);
+        CHECK(mismatch(packed_scans, given, 1e-3) == "");
+      }
+}
+
 TEST_CASE("long rows are cut into pieces", "[exec][scan][pieces]") {
   std::mt19937 random(4);
   unsigned seed = 300;

@@ -32,6 +32,20 @@ inline constexpr auto mixed_program =
                 out<"wide">(d, b, n) = scan(plain_sum, over(n), w(n)),
                 out<"map">(d, n, b) = x(b, n, d) * exp(w(n)), out<"constant">(n) = 2.5);
 
+constexpr axis<"t"> t;
+constexpr tensor<"others"> others;
+constexpr scalar<"flag"> flag;
+constexpr auto one_way =
+    scan(plain_sum, over(n).restart_at(offsets(s)).starting_from(value_or(h(s, b), 0.5)), x(b, n));
+constexpr auto other_way = scan(maximum, over(n).restart_at(others(t)).reversed(), x(b, n));
+inline constexpr auto packed_program =
+    op<"packed">(out<"y">(b, n) = one_way + other_way, out<"l_one">(s, b) = last(one_way),
+                 out<"l_other">(t, b) = last(other_way), out<"start">(s, b) = value_or(h(s, b), 0.5) * 2.0,
+                 out<"sums">(s, b) = scan(plain_sum, over(s), last(one_way)),
+                 out<"products">(s, t, b) = last(one_way) * last(other_way),
+                 out<"either">(b, n) = select(flag > 0.0, scan(plain_sum, over(n), exp(x(b, n))),
+                                              scan(product, over(n).reversed(), tanh(x(b, n)))));
+
 inline constexpr auto fixed_program = op<"fixed">(
     out<"chunks">(b, n) = scan(plain_sum, over(n).restart_every(128).reversed(), x(b, n)),
     out<"after">(b, n) = scan(maximum, over(n).reversed().exclusive(), x(b, n)),
@@ -43,6 +57,7 @@ inline constexpr auto fixed_program = op<"fixed">(
 const compiled dependent_scans = compile_float<dependent_program>();
 const compiled softmax_scans = compile_float<softmax_program>();
 const compiled mixed_axes = compile_float<mixed_program>();
+const compiled packed_scans = compile_float<packed_program>();
 const compiled fixed_walks = compile_float<fixed_program>();
 
 }  // namespace exec_test

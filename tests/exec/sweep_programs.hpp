@@ -13,6 +13,9 @@ extern const compiled softmax_scans;
 /// Over x(b, n, d) and w(n): a softmax over d scanned over n (two kernels), sums over every choice of axes,
 /// outputs along axes that their values lack, an output without scan.
 extern const compiled mixed_axes;
+/// Of x(b, n): two sets of packed sequences along one axis, offsets(s) and others(t); what follows from their
+/// final values, a scan over the sequences among it; and scans of which a run-time flag needs one only.
+extern const compiled packed_scans;
 /// Direction, exclusion and interval in the program: restart_every(128) reversed, exclusive reversed,
 /// exclusive.
 extern const compiled fixed_walks;
