@@ -41,6 +41,11 @@ struct index_error : error {
   using error::error;
 };
 
+/// A call of the CUDA runtime that failed, or a launch that the device cannot take.
+struct cuda_error : error {
+  using error::error;
+};
+
 /// An output that shares memory with another operand, or with itself.
 struct overlap_error : error {
   using error::error;

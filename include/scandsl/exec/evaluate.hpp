@@ -12,12 +12,16 @@ namespace scandsl {
 
 template <int I> using index_constant = std::integral_constant<int, I>;
 
-template <int... I, class F> SCANDSL_HD void for_each_index(std::integer_sequence<int, I...>, F&& f) {
+template <int... I, class F>
+SCANDSL_HD constexpr void for_each_index(std::integer_sequence<int, I...>, F&& f) {
   (f(index_constant<I>{}), ...);
 }
 
-/// A node as a constant of its own: device code can read that, but not a member of the program.
+/// Parts of a program as constants of their own: device code can read those, but not a member of the program.
 template <class Ref, int I> inline constexpr node node_at = Ref::value.nodes[I];
+template <class Ref, int S> inline constexpr scan_decl scan_at = Ref::value.scans[S];
+template <class Ref, int T> inline constexpr tensor_decl tensor_at = Ref::value.tensors[T];
+template <class Ref, int I> inline constexpr store_decl store_at = Ref::value.stores[I];
 
 /// Applies node I's primitive; get(index_constant<J>{}) gives the value of operand J.
 template <class Ref, int I, class Get> SCANDSL_HD auto apply_node(Get&& get) {

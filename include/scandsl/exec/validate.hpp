@@ -60,7 +60,8 @@ inline void check_overlaps(const program& p, const problem& bound, bool in_place
   }
 }
 
-inline void check_offsets(const program& p, const problem& bound, const iteration_space& space) {
+inline void check_offsets(const program& p, const problem& bound, const iteration_space& space,
+                          bool on_host) {
   for (const scan_decl& scan : p.scans) {
     if (scan.offsets < 0) continue;
     if (!bound.tensors[static_cast<std::size_t>(scan.offsets)].bound) {
@@ -71,6 +72,7 @@ inline void check_offsets(const program& p, const problem& bound, const iteratio
                           "bind the offsets of the packed sequences, or states of one");
       continue;
     }
+    if (!on_host) continue;
     const std::string id = text(p.tensors[scan.offsets].id), along = text(p.axes[scan.axis]);
     const std::vector<std::int64_t> values =
         read_offsets(bound.tensors[static_cast<std::size_t>(scan.offsets)].view);
@@ -92,11 +94,12 @@ inline void check_offsets(const program& p, const problem& bound, const iteratio
 
 /// Throws what a run of `p` on `bound` would meet: shape_error, dtype_error, argument_error, overlap_error.
 /// Nothing has been written then. `in_place_is_safe`: each input element is read before its output element is
-/// written, so that an output may be bound to the very view of an input.
-inline iteration_space validate(const program& p, const problem& bound, bool in_place_is_safe) {
+/// written, so that an output may be bound to the very view of an input. `on_host`: the operands can be read.
+inline iteration_space validate(const program& p, const problem& bound, bool in_place_is_safe,
+                                bool on_host = true) {
   detail::check_types(p, bound);
   iteration_space space = make_iteration_space(p, bound);
-  detail::check_offsets(p, bound, space);
+  detail::check_offsets(p, bound, space, on_host);
   detail::check_overlaps(p, bound, in_place_is_safe);
   return space;
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include <string>
 
+#include "scandsl/pass/kernel_problem.hpp"
 #include "scandsl/pass/nest.hpp"
 #include "scandsl/pass/prepare.hpp"
 
@@ -83,18 +84,6 @@ struct cpu_kernel_plan {
   }
 };
 
-namespace detail {
-
-inline std::int64_t integer_parameter(const program& p, const problem& bound, node_id n) {
-  if (n == no_node) return 0;
-  const double value = p.nodes[n].op == opcode::constant
-                           ? p.nodes[n].value
-                           : bound.parameters[static_cast<std::size_t>(p.nodes[n].target)];
-  return value >= 1.0 ? static_cast<std::int64_t>(std::min(value, 0x1p62)) : 0;
-}
-
-}  // namespace detail
-
 /// Plans one kernel program. Reads the offsets of packed sequences where they are bound to memory.
 inline cpu_kernel_plan plan_cpu_kernel(const program& p, const walk_table& table, const problem& bound,
                                        const iteration_space& space, const cpu_device& device) {
@@ -106,7 +95,7 @@ inline cpu_kernel_plan plan_cpu_kernel(const program& p, const walk_table& table
     return plan;
   }
   const scan_decl& scan = p.scans[0];
-  plan.chunk = detail::integer_parameter(p, bound, scan.every);
+  plan.chunk = detail::restart_interval(p, bound, scan.every);
   if (scan.offsets >= 0) {
     const bound_tensor& offsets = bound.tensors[static_cast<std::size_t>(scan.offsets)];
     if (offsets.bound && offsets.view.data != nullptr) plan.offsets = detail::read_offsets(offsets.view);
@@ -166,15 +155,6 @@ struct cpu_plan {
 
 namespace detail {
 
-/// The distinct elements of a view, in bytes: dimensions of stride 0 repeat memory.
-inline std::int64_t bytes_of(const erased_view& view) {
-  std::int64_t count = 1;
-  for (int i = 0; i < view.rank; ++i)
-    for (const dim& d : view.axis[i])
-      if (d.stride != 0 || d.extent == 0) count *= d.extent;
-  return count * static_cast<std::int64_t>(size_of(view.type));
-}
-
 /// How often a kernel fetches a tensor: once for each sweep that reads it, or once in all where a strip's
 /// part of it stays in the cache from sweep to sweep.
 inline int fetches(const cpu_kernel_summary& k, int tensor, std::int64_t element_size) {
@@ -204,34 +184,6 @@ inline void count_bytes(cpu_kernel_summary& k, const problem& bound) {
 }
 
 }  // namespace detail
-
-/// The problem of a kernel program: the operands of the whole one by name, and scratch without memory yet.
-inline problem kernel_problem(const program& whole, const problem& bound, const program& kernel,
-                              const iteration_space& space, dtype scratch_type) {
-  problem result;
-  for (int i = 0; i < kernel.parameters.count; ++i)
-    result.parameters[static_cast<std::size_t>(i)] =
-        bound.parameters[static_cast<std::size_t>(whole.find_parameter(kernel.parameters[i].id))];
-  for (int i = 0; i < kernel.tensors.count; ++i) {
-    const tensor_decl& declared = kernel.tensors[i];
-    bound_tensor& target = result.tensors[static_cast<std::size_t>(i)];
-    const int known = whole.find_tensor(declared.id);
-    if (known >= 0) {
-      target = bound.tensors[static_cast<std::size_t>(known)];
-      continue;
-    }
-    target.bound = true;
-    target.view = erased_view{nullptr, scratch_type, true, declared.axes.count, {}};
-    std::int64_t stride = 1;
-    for (int a = target.view.rank - 1; a >= 0; --a) {
-      const int axis = whole.find_axis(kernel.axes[declared.axes[a]]);
-      const std::int64_t extent = space.extent[static_cast<std::size_t>(axis)];
-      target.view.axis[a] = dims{{extent, stride}};
-      stride *= extent;
-    }
-  }
-  return result;
-}
 
 inline std::int64_t written_scratch_bytes(const program& kernel, const problem& bound) {
   std::int64_t bytes = 0;

@@ -1,0 +1,65 @@
+#pragma once
+#include <cstdint>
+
+#include "scandsl/core/dtype.hpp"
+#include "scandsl/pass/schedule.hpp"
+
+/// What a CUDA kernel is told at launch: plain data, passed by value.
+namespace scandsl::cuda_detail {
+
+inline constexpr int max_lane_dimensions = 12, max_walk_dimensions = 4, max_segment_dimensions = 2;
+
+/// How a thread reaches the elements of one vector: those of neighbouring lanes in a strip, of neighbouring
+/// steps in a row.
+enum class access : std::uint8_t {
+  vector,     ///< side by side and aligned: one access of the whole vector
+  same,       ///< one element for all
+  scattered,  ///< one access an element
+};
+
+struct tensor_argument {
+  void* data = nullptr;  ///< at the origin of the nest
+  dtype type = dtype::float32;
+  access mode = access::scattered;
+  bool bound = false;
+};
+
+/// `Tensors` strides, in elements.
+template <int Tensors> struct strided_dimension {
+  std::int64_t extent = 1;
+  std::int64_t stride[Tensors > 0 ? Tensors : 1] = {};
+};
+
+template <int Tensors, class C> struct kernel_arguments {
+  static constexpr int slots = Tensors > 0 ? Tensors : 1;
+
+  tensor_argument tensor[slots];
+  /// Outermost first. In a strip the last dimension counts vectors of lanes, and its strides are a vector's.
+  strided_dimension<Tensors> lane[max_lane_dimensions];
+  int lane_dimensions = 0;
+  std::int64_t lanes = 1;                 ///< threads' units: lanes, or vectors of lanes
+  std::int64_t inner_extent = 1;          ///< lanes of the innermost dimension, counted singly
+  std::int64_t inner_stride[slots] = {};  ///< between its lanes
+
+  strided_dimension<Tensors> walk[max_walk_dimensions];
+  int walk_dimensions = 0;
+  std::int64_t steps = 1;
+
+  int chunk_dimension = -1;  ///< the lane dimension that numbers chunks which became lanes; -1: none
+  std::int64_t chunk = 0;    ///< their length, or where chunk_dimension is -1 the restart interval; 0: none
+
+  std::int64_t segments = 1;  ///< packed sequences
+  const void* offsets = nullptr;
+  bool wide_offsets = false;  ///< int64
+  std::int64_t offsets_stride = 1;
+  strided_dimension<Tensors> segment[max_segment_dimensions];
+  int segment_dimensions = 0;
+
+  bool reversed[max_sweeps] = {};
+  int lane_threads = 1;  ///< of a strip: threads side by side; of a row: threads along it; a power of two
+  C parameters[max_parameters] = {};
+  C* scratch = nullptr;  ///< scans' values for later sweeps: [stream][step][lane] or [stream][lane][step]
+  std::int64_t scratch_lane = 0, scratch_step = 0, scratch_stream = 0;
+};
+
+}  // namespace scandsl::cuda_detail

@@ -1,0 +1,224 @@
+#pragma once
+#include <tuple>
+
+#include "scandsl/exec/cuda/arguments.hpp"
+#include "scandsl/exec/cuda/memory.cuh"
+#include "scandsl/exec/stage.hpp"
+
+/// One kernel program with its types: what the schedules are templates over, and the states of its scans.
+namespace scandsl::cuda_detail {
+
+/// `Group` has a program `value` and its schedule `plan`; C is the arithmetic, T the element type of each
+/// tensor (any_type: looked up at run time; always so where a tensor is read or written once a lane only).
+template <class Group, class C, class... T> struct typed_kernel {
+  using group = Group;
+  using compute = C;
+  template <int I>
+  using element = std::tuple_element_t<static_cast<std::size_t>(I), std::tuple<T..., any_type>>;
+  static constexpr int tensors = Group::value.tensors.count;
+  static_assert(sizeof...(T) == static_cast<std::size_t>(tensors));
+  using arguments = kernel_arguments<tensors, C>;
+};
+
+// ---- facts of a program and its schedule, as constants that device code can read
+
+template <class Group> inline constexpr int sweep_count = Group::plan.sweeps;
+template <class Group> inline constexpr int scan_count = Group::value.scans.count;
+template <class Group, int S> inline constexpr int rounds_of = Group::plan.rounds[S];
+template <class Group, int S> inline constexpr bool sweep_has_scans = Group::plan.sweep[S].has_scans;
+template <class Group, int Scan> inline constexpr int sweep_of = Group::plan.sweep_of_scan[Scan];
+template <class Group, int Scan> inline constexpr int round_of = Group::plan.round_of_scan[Scan];
+template <class Group, int Scan> inline constexpr int components_of = Group::value.scans[Scan].components;
+template <class Group, int Scan, int K>
+inline constexpr double identity_of = Group::value.scans[Scan].identity[K];
+
+template <class Group> constexpr bool find_last() {
+  for (const node& n : Group::value.nodes)
+    if (n.op == opcode::last) return true;
+  return false;
+}
+template <class Group> inline constexpr bool uses_last = find_last<Group>();
+
+constexpr bool walks_along(const schedule& plan, axis_mask axes) {
+  return plan.axis < 0 ? axes != 0 : (axes >> plan.axis & 1U) != 0;
+}
+
+/// Lists of nodes, each as a type with a member `list`.
+template <class Group, int S> struct walked_loads {  ///< read at every step of sweep S
+  static constexpr node_list list = [] {
+    node_list nodes;
+    for (int i = 0; i < Group::value.nodes.count; ++i)
+      if ((Group::plan.sweep[S].from[i] == source::memory ||
+           Group::plan.aggregate[S].from[i] == source::memory) &&
+          walks_along(Group::plan, Group::value.nodes[i].axes))
+        nodes.push_back(i);
+    return nodes;
+  }();
+};
+template <class Group> struct still_loads {  ///< read in sweeps, but the same at every step
+  static constexpr node_list list = [] {
+    node_list nodes;
+    for (int i = 0; i < Group::value.nodes.count; ++i)
+      for (int s = 0; s < Group::plan.sweeps; ++s)
+        if ((Group::plan.sweep[s].from[i] == source::memory ||
+             Group::plan.aggregate[s].from[i] == source::memory) &&
+            !walks_along(Group::plan, Group::value.nodes[i].axes)) {
+          nodes.push_back(i);
+          break;
+        }
+    return nodes;
+  }();
+};
+template <class Group> struct kept_nodes {  ///< computed at a boundary, used later
+  static constexpr node_list list = [] {
+    node_list nodes;
+    for (int b = 0; b <= Group::plan.sweeps; ++b)
+      for (const node_id kept : Group::plan.boundary[b].keeps) nodes.push_back(kept);
+    return nodes;
+  }();
+};
+template <class Group> struct scratch_nodes {  ///< computed in one sweep, used in a later one
+  static constexpr node_list list = [] {
+    node_list nodes;
+    for (int s = 0; s < Group::plan.sweeps; ++s)
+      for (const node_id kept : Group::plan.sweep[s].keeps) nodes.push_back(kept);
+    return nodes;
+  }();
+};
+template <class Holder> constexpr int find_in(int node_index) {
+  for (int i = 0; i < Holder::list.count; ++i)
+    if (Holder::list[i] == node_index) return i;
+  return -1;
+}
+template <class Holder, int I> inline constexpr int position_in = find_in<Holder>(I);
+template <class Holder> inline constexpr int size_of_list = Holder::list.count;
+
+/// The scans of sweep S, all (Round < 0) or those of one round.
+template <class Group, int S, int Round = -1> struct scans_in {
+  static constexpr node_list list = [] {
+    node_list scans;
+    for (int i = 0; i < Group::value.scans.count; ++i)
+      if (Group::plan.sweep_of_scan[i] == S && (Round < 0 || Group::plan.round_of_scan[i] == Round))
+        scans.push_back(i);
+    return scans;
+  }();
+};
+
+// ---- states
+
+template <int Scan, class C, int Components> struct scan_state {
+  std::array<C, static_cast<std::size_t>(Components)> value;
+};
+template <class Group, class C, class Sequence> struct scan_states;
+template <class Group, class C, int... Scan>
+struct scan_states<Group, C, std::integer_sequence<int, Scan...>>
+    : scan_state<Scan, C, components_of<Group, Scan>>... {};
+
+/// The states of all scans of a program, for one lane.
+template <class Group, class C>
+using states = scan_states<Group, C, std::make_integer_sequence<int, scan_count<Group>>>;
+
+template <int Scan, class C, int Components>
+__device__ __forceinline__ std::array<C, static_cast<std::size_t>(Components)>&
+state_of(scan_state<Scan, C, Components>& s) {
+  return s.value;
+}
+template <int Scan, class C, int Components>
+__device__ __forceinline__ const std::array<C, static_cast<std::size_t>(Components)>&
+state_of(const scan_state<Scan, C, Components>& s) {
+  return s.value;
+}
+
+/// Calls f(scan, component) with constants, for every component of the scans in Holder::list.
+template <class Group, class Holder, class F> __device__ __forceinline__ void for_components(F&& f) {
+  for_each_index(sequence_of<Holder>{}, [&]<int S>(index_constant<S>) {
+    for_each_index(std::make_integer_sequence<int, components_of<Group, S>>{},
+                   [&]<int K>(index_constant<K>) { f(index_constant<S>{}, index_constant<K>{}); });
+  });
+}
+template <class Group, class Holder> constexpr int count_components() {
+  int count = 0;
+  for (const int scan : Holder::list) count += Group::value.scans[scan].components;
+  return count;
+}
+/// Position of a component among those that for_components visits.
+template <class Group, class Holder> constexpr int component_index(int scan, int component) {
+  int index = 0;
+  for (const int each : Holder::list) {
+    if (each == scan) return index + component;
+    index += Group::value.scans[each].components;
+  }
+  return -1;
+}
+
+template <class Group, class Holder, class C>
+__device__ __forceinline__ void set_identity(states<Group, C>& s) {
+  for_components<Group, Holder>([&]<int S, int K>(index_constant<S>, index_constant<K>) {
+    std::get<K>(state_of<S>(s)) = static_cast<C>(identity_of<Group, S, K>);
+  });
+}
+/// right = combine(left, right).
+template <class Group, class Holder, class C>
+__device__ __forceinline__ void combine_onto(const states<Group, C>& left, states<Group, C>& right) {
+  for_each_index(sequence_of<Holder>{}, [&]<int S>(index_constant<S>) {
+    auto before = state_of<S>(left);
+    combiner<Group, S, all_components<Group, S>>::apply(before, state_of<S>(right));
+    state_of<S>(right) = before;
+  });
+}
+template <class Group, class Holder, class C>
+__device__ __forceinline__ void copy_states(const states<Group, C>& from, states<Group, C>& to) {
+  for_each_index(sequence_of<Holder>{},
+                 [&]<int S>(index_constant<S>) { state_of<S>(to) = state_of<S>(from); });
+}
+
+/// The most components that the scans of one round have: what threads exchange at a time.
+template <class Group> constexpr int find_component_capacity() {
+  int most = 0;
+  for (int s = 0; s < Group::plan.sweeps; ++s)
+    for (int round = 0; round < Group::plan.rounds[s]; ++round) {
+      int count = 0;
+      for (int i = 0; i < Group::value.scans.count; ++i)
+        if (Group::plan.sweep_of_scan[i] == s && Group::plan.round_of_scan[i] == round)
+          count += Group::value.scans[i].components;
+      if (count > most) most = count;
+    }
+  return most;
+}
+template <class Group> inline constexpr int component_capacity = find_component_capacity<Group>();
+
+template <class Group, class Holder, class C>
+__device__ __forceinline__ states<Group, C> shuffle_up(const states<Group, C>& from, int distance,
+                                                       int width) {
+  states<Group, C> left;
+  for_components<Group, Holder>([&]<int S, int K>(index_constant<S>, index_constant<K>) {
+    std::get<K>(state_of<S>(left)) =
+        __shfl_up_sync(~0U, std::get<K>(state_of<S>(from)), static_cast<unsigned>(distance), width);
+  });
+  return left;
+}
+template <class Group, class Holder, class C>
+__device__ __forceinline__ states<Group, C> shuffle_from(const states<Group, C>& from, int lane, int width) {
+  states<Group, C> state;
+  for_components<Group, Holder>([&]<int S, int K>(index_constant<S>, index_constant<K>) {
+    std::get<K>(state_of<S>(state)) = __shfl_sync(~0U, std::get<K>(state_of<S>(from)), lane, width);
+  });
+  return state;
+}
+
+/// Whether a stretch's own state is not finite where its identity and the carry before it are: the scan that
+/// runs through the stretch may then still be finite (decays of 2 and a carry of 0 would make inf * 0).
+template <class Group, class Holder, class C>
+__device__ __forceinline__ bool overflows(const states<Group, C>& carry, const states<Group, C>& stretch) {
+  bool suspect = false;
+  for_components<Group, Holder>([&]<int S, int K>(index_constant<S>, index_constant<K>) {
+    constexpr double identity = identity_of<Group, S, K>;
+    if constexpr (identity - identity == 0.0) {
+      const C own = std::get<K>(state_of<S>(stretch)), before = std::get<K>(state_of<S>(carry));
+      suspect = suspect || (!(own - own == C(0)) && before - before == C(0));
+    }
+  });
+  return suspect;
+}
+
+}  // namespace scandsl::cuda_detail

@@ -1,0 +1,205 @@
+#pragma once
+#include <cuda_runtime.h>
+
+#include "scandsl/exec/cuda/walk.cuh"
+#include "scandsl/pass/cuda_plan.hpp"
+
+/// From a plan to a launch.
+namespace scandsl::cuda_detail {
+
+inline void check(cudaError_t status, const char* what) {
+  if (status != cudaSuccess)
+    throw cuda_error(std::string(what) + " to succeed", cudaGetErrorString(status),
+                     "see the CUDA runtime's description of that error");
+}
+
+template <class Group, int T> constexpr bool find_walked() {
+  for (int s = 0; s < Group::plan.sweeps; ++s) {
+    for (int i = 0; i < Group::value.nodes.count; ++i) {
+      const node& n = Group::value.nodes[i];
+      if (n.op == opcode::load && n.target == T &&
+          (Group::plan.sweep[s].from[i] == source::memory ||
+           Group::plan.aggregate[s].from[i] == source::memory) &&
+          walks_along(Group::plan, n.axes))
+        return true;
+    }
+    for (const std::int16_t store : Group::plan.sweep[s].stores)
+      if (Group::value.stores[store].tensor == T) return true;
+  }
+  return false;
+}
+/// Whether the sweeps read or write tensor T at every step.
+template <class Group, int T> inline constexpr bool is_walked = find_walked<Group, T>();
+
+/// How much one thread of a kernel holds.
+template <class K> struct tile_policy {
+  using group = typename K::group;
+  static constexpr int walked_loads_most = [] {
+    int most = 1;
+    for_each_index(std::make_integer_sequence<int, sweep_count<group>>{}, [&]<int S>(index_constant<S>) {
+      most = std::max(most, size_of_list<walked_loads<group, S>>);
+    });
+    return most;
+  }();
+  static constexpr int smallest_element = [] {
+    int smallest = static_cast<int>(sizeof(typename K::compute));
+    for_each_index(std::make_integer_sequence<int, K::tensors>{}, [&]<int T>(index_constant<T>) {
+      using element = typename K::template element<T>;
+      if constexpr (is_walked<group, T> && !std::is_same_v<element, any_type>)
+        smallest = std::min(smallest, static_cast<int>(sizeof(element)));
+    });
+    return smallest;
+  }();
+  static constexpr int state_words =
+      std::max(1, component_capacity<group>) * static_cast<int>(sizeof(typename K::compute)) / 4;
+  /// Elements of a vector: 16 bytes, fewer where many lanes' states would not fit in registers.
+  static constexpr int width = 16 / smallest_element;
+  static constexpr int lanes = std::clamp(static_cast<int>(std::bit_floor(16U / state_words)), 1, width);
+  static constexpr int strip_lanes = std::max(lanes, 4 / smallest_element);
+  static constexpr int strip_steps = std::clamp(cuda_strip_policy::held_words * 4 / (16 * walked_loads_most),
+                                                2, cuda_strip_policy::most_steps);
+  static constexpr int row_vectors = state_words > 3 || walked_loads_most > 4 ? 1 : cuda_row_policy::vectors;
+};
+
+template <class K> constexpr cuda_tile_shape tile_shape() {
+  using policy = tile_policy<K>;
+  return {policy::strip_lanes, policy::strip_steps, policy::width, policy::row_vectors};
+}
+
+template <int Tensors> void copy_dimension(const dimension& from, strided_dimension<Tensors>& to) {
+  to.extent = from.extent;
+  for (int t = 0; t < Tensors; ++t) to.stride[t] = from.stride[static_cast<std::size_t>(t)];
+}
+
+/// The access of tensor t where vectors of `width` elements lie along a dimension with stride `along`.
+template <class K, class A> access access_mode(const A& a, int t, std::int64_t along, int width, bool row) {
+  if (along == 0) return access::same;
+  if (along != 1) return access::scattered;
+  const tensor_argument& memory = a.tensor[t];
+  const std::uintptr_t bytes = size_of(memory.type) * static_cast<std::uintptr_t>(width);
+  if (reinterpret_cast<std::uintptr_t>(memory.data) % std::min<std::uintptr_t>(bytes, 16) != 0)
+    return access::scattered;
+  for (int d = 0; d < a.lane_dimensions; ++d)
+    if (a.lane[d].stride[t] % width != 0) return access::scattered;
+  for (int d = 0; d < a.walk_dimensions && !row; ++d)
+    if (a.walk[d].stride[t] % width != 0) return access::scattered;
+  return access::vector;
+}
+
+/// Translates a plan. `Width`: the elements of a vector.
+template <class K>
+typename K::arguments make_arguments(const cuda_kernel_plan& plan, const program& p, const walk_table& table,
+                                     const problem& bound, const iteration_space& space, int strip_lanes,
+                                     int width) {
+  using C = typename K::compute;
+  constexpr int tensors = K::tensors;
+  const bool row = plan.arrangement == cuda_arrangement::row;
+  typename K::arguments a;
+  for (int t = 0; t < tensors; ++t) {
+    const bound_tensor& b = bound.tensors[static_cast<std::size_t>(t)];
+    a.tensor[t] = {b.view.data, b.view.type, access::scattered, b.bound};
+  }
+  const auto check_rank = [&](std::size_t count, int most, const char* what) {
+    if (count > static_cast<std::size_t>(most))
+      throw shape_error(message("at most ", most, " dimensions ", what, " that do not merge"), message(count),
+                        "bind views whose dimensions merge");
+  };
+  check_rank(plan.nest.lanes.size(), max_lane_dimensions, "across the lanes");
+  check_rank(plan.nest.walk.size(), max_walk_dimensions, "of the walked axis");
+  for (const dimension& d : plan.nest.lanes) copy_dimension(d, a.lane[a.lane_dimensions++]);
+  for (const dimension& d : plan.nest.walk) copy_dimension(d, a.walk[a.walk_dimensions++]);
+  if (a.walk_dimensions == 0) a.walk_dimensions = 1;  // one step
+  a.steps = plan.nest.steps();
+  if (!row) {
+    strided_dimension<tensors>& inner = a.lane[a.lane_dimensions - 1];
+    a.inner_extent = inner.extent;
+    for (int t = 0; t < tensors; ++t) {
+      a.inner_stride[t] = inner.stride[t];
+      inner.stride[t] *= strip_lanes;
+    }
+    inner.extent = (inner.extent + strip_lanes - 1) / strip_lanes;
+  }
+  for (int d = 0; d < a.lane_dimensions; ++d) a.lanes *= a.lane[d].extent;
+  a.chunk_dimension = plan.chunk_dimension;
+  a.chunk = plan.chunk;
+  a.lane_threads = plan.lane_threads;
+  for (int i = 0; i < table.sweeps; ++i) {
+    const walk_stage& stage = table.sweep[i];
+    const bool flipped = stage.reverse_parameter >= 0 &&
+                         bound.parameters[static_cast<std::size_t>(stage.reverse_parameter)] != 0.0;
+    a.reversed[i] = stage.reversed != flipped;
+  }
+  for (int i = 0; i < p.parameters.count; ++i)
+    a.parameters[i] = static_cast<C>(bound.parameters[static_cast<std::size_t>(i)]);
+  if (table.segment_axis >= 0) {
+    const std::vector<dimension> segments =
+        detail::merged(space.axis[static_cast<std::size_t>(table.segment_axis)]);
+    check_rank(segments.size(), max_segment_dimensions, "of the sequences");
+    for (const dimension& d : segments) copy_dimension(d, a.segment[a.segment_dimensions++]);
+  }
+  if (plan.packed) {
+    const erased_view& view = bound.tensors[static_cast<std::size_t>(p.scans[0].offsets)].view;
+    a.segments = plan.segments;
+    a.offsets = view.data;
+    a.wide_offsets = view.type == dtype::int64;
+    a.offsets_stride = view.axis[0].empty() ? 0 : view.axis[0][view.axis[0].size() - 1].stride;
+  }
+  for (int t = 0; t < tensors; ++t)
+    a.tensor[t].mode =
+        row ? access_mode<K>(a, t, a.walk_dimensions == 1 ? a.walk[0].stride[t] : 2, width, true)
+            : access_mode<K>(a, t, a.inner_stride[t], strip_lanes, false);
+  return a;
+}
+
+template <class K, class Arrangement> void launch_walk(const typename K::arguments& a, cudaStream_t stream) {
+  const std::int64_t blocks = Arrangement::blocks(a);
+  if (blocks == 0) return;
+  if (blocks > 0x7fffffff) throw cuda_error("at most 2^31 - 1 blocks", message(blocks), "run it in parts");
+  const std::size_t shared =
+      sizeof(typename K::compute) * static_cast<std::size_t>(Arrangement::exchange_elements(a.lane_threads));
+  const auto kernel = walk_kernel<K, Arrangement>;
+  if (shared > 48 * 1024)
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
+          "raising a kernel's shared memory");
+  kernel<<<static_cast<unsigned>(blocks), Arrangement::threads, shared, stream>>>(a);
+  check(cudaGetLastError(), "a kernel launch");
+}
+
+/// Plans and launches one kernel program. `scratch`: memory for what its sweeps keep.
+template <class K>
+void launch(const program& p, const walk_table& table, const problem& bound, const iteration_space& space,
+            const cuda_device& device, typename K::compute* scratch, cudaStream_t stream) {
+  using policy = tile_policy<K>;
+  const cuda_kernel_plan plan = plan_cuda_kernel(p, table, bound, space, tile_shape<K>(), device);
+  const bool row_wise = plan.arrangement == cuda_arrangement::row;
+  typename K::arguments a =
+      make_arguments<K>(plan, p, table, bound, space, policy::strip_lanes, policy::width);
+  const std::int64_t lanes = a.lanes * (row_wise ? 1 : policy::strip_lanes);
+  a.scratch = scratch;
+  a.scratch_lane = row_wise ? a.steps : 1;
+  a.scratch_step = row_wise ? 1 : lanes;
+  a.scratch_stream = lanes * a.steps;
+  if (row_wise)
+    launch_walk<K, row<K, policy::width, policy::row_vectors>>(a, stream);
+  else
+    launch_walk<K, strip<K, policy::strip_lanes, policy::strip_steps>>(a, stream);
+}
+
+/// Bytes of scratch that `launch` needs.
+template <class K>
+std::int64_t scratch_bytes(const program& p, const walk_table& table, const problem& bound,
+                           const iteration_space& space, const cuda_device& device) {
+  constexpr int streams = size_of_list<scratch_nodes<typename K::group>>;
+  if constexpr (streams == 0) {
+    return 0;
+  } else {
+    using policy = tile_policy<K>;
+    const cuda_kernel_plan plan = plan_cuda_kernel(p, table, bound, space, tile_shape<K>(), device);
+    const auto a = make_arguments<K>(plan, p, table, bound, space, policy::strip_lanes, policy::width);
+    const std::int64_t lanes =
+        a.lanes * (plan.arrangement == cuda_arrangement::row ? 1 : policy::strip_lanes);
+    return lanes * a.steps * streams * static_cast<std::int64_t>(sizeof(typename K::compute));
+  }
+}
+
+}  // namespace scandsl::cuda_detail

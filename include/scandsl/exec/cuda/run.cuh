@@ -1,0 +1,190 @@
+#pragma once
+#include "scandsl/exec/bind.hpp"
+#include "scandsl/exec/cuda/launch.cuh"
+#include "scandsl/exec/validate.hpp"
+
+namespace scandsl {
+
+/// Device memory that a run may use while it is on its stream; workspace_bytes says how much. Contents do not
+/// matter, before or between runs.
+struct cuda_workspace {
+  void* data = nullptr;
+  std::int64_t bytes = 0;
+};
+
+/// The CUDA executor: launches on `stream` of the current device and returns at once. Nothing is allocated
+/// and nothing is waited for, so a run can be captured in a graph.
+struct cuda {
+  cudaStream_t stream = nullptr;
+  cuda_workspace workspace{};
+};
+
+namespace cuda_detail {
+
+template <const program& P, int K> struct kernel_group {
+  static constexpr const program& value = kernel_program<P, K>;
+  static constexpr const schedule& plan = kernel_schedule<P, K>;
+};
+
+/// Every operand that is read or written at every step holds T.
+template <class T> struct uniform_types {
+  template <name> using of = T;
+};
+template <const program& P, int K, class C, class Types, int T> constexpr auto element_type() {
+  using group = kernel_group<P, K>;
+  constexpr tensor_decl declared = group::value.tensors[T];
+  if constexpr (!is_walked<group, T>)
+    return std::type_identity<any_type>{};
+  else if constexpr (declared.role == tensor_role::scratch)
+    return std::type_identity<C>{};
+  else
+    return std::type_identity<typename Types::template of<declared.id>>{};
+}
+template <const program& P, int K, class C, class Types, class Sequence> struct make_kernel;
+template <const program& P, int K, class C, class Types, int... T>
+struct make_kernel<P, K, C, Types, std::integer_sequence<int, T...>> {
+  using type =
+      typed_kernel<kernel_group<P, K>, C, typename decltype(element_type<P, K, C, Types, T>())::type...>;
+};
+/// Kernel program K of P for arithmetic in C and the operands' types.
+template <const program& P, int K, class C, class Types>
+using kernel_for =
+    typename make_kernel<P, K, C, Types,
+                         std::make_integer_sequence<int, kernel_program<P, K>.tensors.count>>::type;
+
+/// What one run needs of the workspace, handed out in order.
+struct workspace_cursor {
+  char* data;
+  std::int64_t left, used = 0;
+
+  void* take(std::int64_t bytes) {
+    const std::int64_t rounded = (bytes + 255) / 256 * 256;
+    used += rounded;
+    if (data == nullptr || used > left) return nullptr;
+    return data + (used - rounded);
+  }
+};
+
+inline cuda_device current_device() {
+  int index = 0, multiprocessors = 0, l2 = 0;
+  check(cudaGetDevice(&index), "finding the current device");
+  check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, index),
+        "reading the device");
+  check(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, index), "reading the device");
+  return {multiprocessors, l2};
+}
+
+inline bool has_double(const program& p, const problem& bound) {
+  for (int t = 0; t < p.tensors.count; ++t)
+    if (bound.tensors[static_cast<std::size_t>(t)].bound &&
+        bound.tensors[static_cast<std::size_t>(t)].view.type == dtype::float64)
+      return true;
+  return false;
+}
+
+/// Whether one type fits every operand that is read or written at every step; it then is `type`.
+template <const program& P> bool common_type(const problem& bound, dtype& type) {
+  bool found = false, common = true;
+  for_each_index(
+      std::make_integer_sequence<int, kernels_of<P>.programs.count>{}, [&]<int K>(index_constant<K>) {
+        using group = kernel_group<P, K>;
+        for_each_index(
+            std::make_integer_sequence<int, group::value.tensors.count>{}, [&]<int T>(index_constant<T>) {
+              constexpr tensor_decl declared = group::value.tensors[T];
+              if constexpr (is_walked<group, T> && declared.role != tensor_role::scratch) {
+                const bound_tensor& b = bound.tensors[static_cast<std::size_t>(P.find_tensor(declared.id))];
+                if (!b.bound) return;
+                common = common && (!found || b.view.type == type);
+                type = b.view.type;
+                found = true;
+              }
+            });
+      });
+  if (!found) type = dtype::float32;
+  return common;
+}
+
+/// Runs with the types settled (Dry: counts the workspace only). Gives the bytes of workspace used.
+template <const program& P, class C, class Types, bool Dry>
+std::int64_t run_typed(const cuda& executor, const problem& bound, const iteration_space& space) {
+  const cuda_device device = Dry ? cuda_device{} : current_device();
+  workspace_cursor memory{static_cast<char*>(executor.workspace.data), executor.workspace.bytes};
+  std::array<void*, max_nodes> scratch_of{};
+  for_each_index(std::make_integer_sequence<int, kernels_of<P>.programs.count>{}, [&]<int K>(
+                                                                                      index_constant<K>) {
+    using kernel = kernel_for<P, K, C, Types>;
+    const program& p = kernel_program<P, K>;
+    problem part = kernel_problem(P, bound, p, space, dtype_of<C>);
+    const auto need = [&](std::int64_t bytes) {
+      void* const data = memory.take(bytes);
+      if (!Dry && data == nullptr)
+        throw argument_error(
+            message("a workspace of at least ", memory.used, " bytes for ", detail::text(P.id)),
+            message(executor.workspace.bytes), "give what workspace_bytes asks for");
+      return data;
+    };
+    for (int t = 0; t < p.tensors.count; ++t)
+      if (p.tensors[t].role == tensor_role::scratch) {
+        erased_view& view = part.tensors[static_cast<std::size_t>(t)].view;
+        std::int64_t count = 1;
+        for (int a = 0; a < view.rank; ++a) count *= view.axis[a].count();
+        // "scratch N": the node's number, the same in every kernel program.
+        std::size_t number = 0;
+        for (const char c : p.tensors[t].id.view().substr(8))
+          number = number * 10 + static_cast<std::size_t>(c - '0');
+        if (scratch_of[number] == nullptr)
+          scratch_of[number] = need(std::max<std::int64_t>(1, count) * static_cast<std::int64_t>(sizeof(C)));
+        view.data = scratch_of[number];
+      }
+    const iteration_space own = make_iteration_space(p, part);
+    const std::int64_t bytes = scratch_bytes<kernel>(p, kernel_table<P, K>, part, own, device);
+    C* const scratch = bytes > 0 ? static_cast<C*>(need(bytes)) : nullptr;
+    if constexpr (!Dry) launch<kernel>(p, kernel_table<P, K>, part, own, device, scratch, executor.stream);
+  });
+  return memory.used;
+}
+
+template <const program& P, bool Dry>
+std::int64_t run_bound(const cuda& executor, const problem& bound, const iteration_space& space) {
+  dtype type = dtype::float32;
+  const bool common = common_type<P>(bound, type);
+  if (has_double(P, bound)) {
+    if (common && type == dtype::float64)
+      return run_typed<P, double, uniform_types<double>, Dry>(executor, bound, space);
+    return run_typed<P, double, uniform_types<any_type>, Dry>(executor, bound, space);
+  }
+  if (common && type == dtype::float32)
+    return run_typed<P, float, uniform_types<float>, Dry>(executor, bound, space);
+  if (common && type == dtype::bfloat16)
+    return run_typed<P, float, uniform_types<bfloat16>, Dry>(executor, bound, space);
+  if (common && type == dtype::float16)
+    return run_typed<P, float, uniform_types<float16>, Dry>(executor, bound, space);
+  return run_typed<P, float, uniform_types<any_type>, Dry>(executor, bound, space);
+}
+
+}  // namespace cuda_detail
+
+/// Runs program P on the GPU: run<logcumsumexp>(cuda{stream}, x = view(px, B, N, D), y = view(py, B, N, D)),
+/// with device pointers. Arguments, arithmetic, rounding and errors as on the CPU; the values of offsets are
+/// not looked at, for they lie on the device. Throws cuda_error where a launch fails.
+template <const program& P> void run(const cuda& executor, const problem& bound) {
+  const iteration_space space = validate(P, bound, false, false);
+  cuda_detail::run_bound<P, false>(executor, bound, space);
+}
+template <const program& P, class... B>
+  requires(detail::is_binding<B> && ...)
+void run(const cuda& executor, const B&... bindings) {
+  run<P>(executor, bind<P>(bindings...));
+}
+
+/// Bytes of device memory that run<P> with the same arguments needs as cuda{}.workspace.
+template <const program& P> std::int64_t workspace_bytes(const problem& bound) {
+  return cuda_detail::run_bound<P, true>(cuda{}, bound, make_iteration_space(P, bound));
+}
+template <const program& P, class... B>
+  requires(detail::is_binding<B> && ...)
+std::int64_t workspace_bytes(const B&... bindings) {
+  return workspace_bytes<P>(bind<P>(bindings...));
+}
+
+}  // namespace scandsl

@@ -1,0 +1,209 @@
+#pragma once
+#include "scandsl/exec/cuda/kernel.cuh"
+
+/// What one device thread knows of its lanes: where they lie, what was computed once for them, their carries;
+/// and the stages of the schedule, evaluated for them.
+///
+/// A thread holds `Runs` runs of `Length` consecutive steps each, in scan order. In a strip every run is a
+/// lane of its own; in a row they are stretches of one lane.
+namespace scandsl::cuda_detail {
+
+/// Quotient and remainder, in 32 bits where that is enough.
+__device__ __forceinline__ std::int64_t split_off(std::int64_t& position, std::int64_t extent) {
+  std::int64_t rest;
+  if ((static_cast<std::uint64_t>(position) | static_cast<std::uint64_t>(extent)) >> 32 == 0) {
+    const std::uint32_t p = static_cast<std::uint32_t>(position), e = static_cast<std::uint32_t>(extent);
+    rest = p % e;
+    position = p / e;
+  } else {
+    rest = position % extent;
+    position /= extent;
+  }
+  return rest;
+}
+
+template <class K, int Lanes> struct lane_group {
+  using group = typename K::group;
+  using C = typename K::compute;
+  using arguments = typename K::arguments;
+  static constexpr int tensors = K::tensors;
+  static constexpr int still_count = size_of_list<still_loads<group>>,
+                       kept_count = size_of_list<kept_nodes<group>>;
+
+  const arguments& a;
+  std::int64_t first_lane = 0;           ///< for scratch
+  std::int64_t place[arguments::slots];  ///< of the first lane at position 0 of the walk, in elements
+  std::int64_t segment_index = 0, low = 0, high = 0;
+  int valid = 0;        ///< lanes that exist
+  bool writes = false;  ///< among the threads that share these lanes, the one that writes what is once a lane
+  C still[still_count > 0 ? still_count : 1][Lanes];
+  C kept[kept_count > 0 ? kept_count : 1][Lanes];
+  states<group, C> carry[Lanes];
+
+  __device__ __forceinline__ explicit lane_group(const arguments& given) : a(given) {}
+
+  /// Finds unit `index` (a lane, or a vector of lanes) and the range of the walk in one segment.
+  __device__ __forceinline__ void find(std::int64_t index, std::int64_t segment) {
+    const bool exists = index < a.lanes;
+    std::int64_t rest = exists ? index : a.lanes - 1;
+    first_lane = rest * Lanes;
+    low = 0;
+    high = a.steps;
+    valid = Lanes;
+#pragma unroll
+    for (int t = 0; t < tensors; ++t) place[t] = 0;
+#pragma unroll 1
+    for (int d = a.lane_dimensions - 1; d >= 0; --d) {
+      const std::int64_t at = split_off(rest, a.lane[d].extent);
+#pragma unroll
+      for (int t = 0; t < tensors; ++t) place[t] += at * a.lane[d].stride[t];
+      if (Lanes > 1 && d == a.lane_dimensions - 1) {
+        const std::int64_t left = a.inner_extent - at * Lanes;
+        valid = left < Lanes ? static_cast<int>(left) : Lanes;
+      }
+      if (d == a.chunk_dimension) {
+        const std::int64_t left = a.steps - at * a.chunk;
+        high = left < a.chunk ? left : a.chunk;
+      }
+    }
+    if (!exists) valid = 0;
+    segment_index = segment;
+    if (a.offsets != nullptr) {
+      low = offset_at(segment);
+      high = offset_at(segment + 1);
+    }
+  }
+  __device__ __forceinline__ std::int64_t offset_at(std::int64_t segment) const {
+    const std::int64_t at = segment * a.offsets_stride;
+    return a.wide_offsets ? static_cast<const std::int64_t*>(a.offsets)[at]
+                          : static_cast<const std::int32_t*>(a.offsets)[at];
+  }
+
+  /// Offset of a position of the walk in tensor t.
+  __device__ __forceinline__ std::int64_t walk_offset(int t, std::int64_t position) const {
+    if (a.walk_dimensions == 1) return position * a.walk[0].stride[t];
+    std::int64_t sum = 0;
+#pragma unroll 1
+    for (int d = a.walk_dimensions - 1; d >= 0; --d)
+      sum += split_off(position, a.walk[d].extent) * a.walk[d].stride[t];
+    return sum;
+  }
+  __device__ __forceinline__ std::int64_t segment_offset(int t) const {
+    std::int64_t sum = 0, rest = segment_index;
+#pragma unroll 1
+    for (int d = a.segment_dimensions - 1; d >= 0; --d)
+      sum += split_off(rest, a.segment[d].extent) * a.segment[d].stride[t];
+    return sum;
+  }
+
+  template <int I> __device__ __forceinline__ C load_once(int lane) const {
+    constexpr node each = node_at<group, I>;
+    constexpr int t = each.target;
+    constexpr tensor_decl declared = tensor_at<group, t>;
+    if (declared.optional && !a.tensor[t].bound) return static_cast<C>(declared.fallback);
+    if (lane >= valid) return C(0);
+    return load_any<C>(a.tensor[t].data, a.tensor[t].type,
+                       place[t] + lane * a.inner_stride[t] + segment_offset(t));
+  }
+
+  __device__ __forceinline__ void load_still() {
+    for_each_index(sequence_of<still_loads<group>>{}, [&]<int I>(index_constant<I>) {
+      constexpr int at = position_in<still_loads<group>, I>;
+#pragma unroll
+      for (int lane = 0; lane < Lanes; ++lane) still[at][lane] = load_once<I>(lane);
+    });
+  }
+
+  struct boundary_memory {
+    lane_group& lanes;
+    int lane;
+    template <int I> __device__ __forceinline__ C read(index_constant<I>) const {
+      constexpr node each = node_at<group, I>;
+      constexpr int kept_at = position_in<kept_nodes<group>, I>;
+      if constexpr (kept_at >= 0 && each.op != opcode::load)
+        return lanes.kept[kept_at][lane];
+      else
+        return lanes.template load_once<I>(lane);
+    }
+    template <int S, int Component>
+    __device__ __forceinline__ C last(index_constant<S>, index_constant<Component>) const {
+      return std::get<Component>(state_of<S>(lanes.carry[lane]));
+    }
+    template <int S, class Element, class Before, class After>
+    __device__ __forceinline__ void advance(index_constant<S>, const Element&, Before&&, After&&) const {}
+  };
+
+  /// Evaluates boundary B: keeps what later stages read, seeds the scans of sweep B, stores what is due.
+  template <int B> __device__ __forceinline__ void boundary() {
+    using here = stage<group, stage_kind::boundary, B>;
+    auto u = here::evaluate_uniforms(a.parameters);
+#pragma unroll
+    for (int lane = 0; lane < Lanes; ++lane) {
+      typename here::template variables<C> v;
+      here::evaluate(u, v, boundary_memory{*this, lane});
+      for_each_index(std::make_integer_sequence<int, stage_of<group, stage_kind::boundary, B>.keeps.count>{},
+                     [&]<int N>(index_constant<N>) {
+                       constexpr int node_index = stage_of<group, stage_kind::boundary, B>.keeps[N];
+                       kept[position_in<kept_nodes<group>, node_index>][lane] =
+                           here::template get<node_index>(u, v);
+                     });
+      for_components<group, scans_in<group, B>>(
+          [&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
+            constexpr int initial = scan_at<group, S>.initial[Component];
+            C& target = std::get<Component>(state_of<S>(carry[lane]));
+            if constexpr (initial == no_node)
+              target = static_cast<C>(identity_of<group, S, Component>);
+            else
+              target = here::template get<initial>(u, v);
+          });
+      for_each_index(std::make_integer_sequence<int, stage_of<group, stage_kind::boundary, B>.stores.count>{},
+                     [&]<int N>(index_constant<N>) {
+                       constexpr store_decl store =
+                           store_at<group, stage_of<group, stage_kind::boundary, B>.stores[N]>;
+                       constexpr int t = store.tensor;
+                       const C value = here::template get<store.value>(u, v);
+                       if (writes && lane < valid && a.tensor[t].bound)
+                         store_any<C>(a.tensor[t].data, a.tensor[t].type,
+                                      place[t] + lane * a.inner_stride[t] + segment_offset(t), value);
+                     });
+    }
+  }
+};
+
+/// What a stage of a sweep reads at one step, and how it advances its scans. `Tile` gives the walked loads of
+/// run `run`, step `step`. Kind sweep carries every scan of the sweep; kind aggregate those of rounds up to
+/// Round, later ones being left out.
+template <class K, stage_kind Kind, int Sweep, int Round, class Tile> struct step_memory {
+  using group = typename K::group;
+  using C = typename K::compute;
+  using here = stage<group, Kind, Sweep>;
+  const Tile& tile;
+  int run, step;
+  states<group, C>& state;
+
+  template <int I> __device__ __forceinline__ value_of_node<group, I, C> read(index_constant<I> which) const {
+    if constexpr (here::template from<I> == source::kept)
+      return tile.thread.kept[position_in<kept_nodes<group>, I>][Tile::lane_of(run)];
+    else if constexpr (here::template from<I> == source::scratch)
+      return tile.template read_scratch<position_in<scratch_nodes<group>, I>>(run, step);
+    else if constexpr (position_in<still_loads<group>, I> >= 0)
+      return tile.thread.still[position_in<still_loads<group>, I>][Tile::lane_of(run)];
+    else
+      return tile.read(which, run, step);
+  }
+  template <int S, int Component>
+  __device__ __forceinline__ C last(index_constant<S>, index_constant<Component>) const {
+    return C(0);  // `last` is evaluated at boundaries and kept
+  }
+  template <int S, class Element, class Before, class After>
+  __device__ __forceinline__ void advance(index_constant<S>, const Element& element, Before&& before,
+                                          After&& after) const {
+    if constexpr (Kind == stage_kind::sweep || round_of<group, S> <= Round) {
+      before(state_of<S>(state));
+      combiner<group, S, here::template live_components<S>>::apply(state_of<S>(state), element);
+      after(state_of<S>(state));
+    }
+  }
+};
+
+}  // namespace scandsl::cuda_detail

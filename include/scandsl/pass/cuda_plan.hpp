@@ -1,0 +1,162 @@
+#pragma once
+#include <algorithm>
+#include <bit>
+
+#include "scandsl/pass/kernel_problem.hpp"
+#include "scandsl/pass/nest.hpp"
+#include "scandsl/pass/prepare.hpp"
+
+/// How a program runs on a CUDA device for given shapes: plain functions of the program, the problem and the
+/// device, without CUDA.
+namespace scandsl {
+
+/// Sizes of the strip arrangement (exec/cuda/strip.cuh). Measured on an H200.
+struct cuda_strip_policy {
+  static constexpr int threads = 256;
+  /// Registers that one thread's part of a tile may take, in 32-bit words of stored elements.
+  static constexpr int held_words = 32;
+  static constexpr int most_steps = 8;
+  /// Threads side by side: pieces of a row under 128 bytes cost bandwidth.
+  static constexpr int fewest_lane_threads = 8;
+  static constexpr int most_lane_threads = 256;
+};
+
+/// Sizes of the row arrangement (exec/cuda/row.cuh).
+struct cuda_row_policy {
+  static constexpr int threads = 256;
+  static constexpr int vectors = 2;
+};
+
+struct cuda_device {
+  int multiprocessors = 132;
+  std::int64_t l2_bytes = 50 << 20;
+};
+
+enum class cuda_arrangement {
+  strip,  ///< neighbouring threads take neighbouring lanes
+  row,    ///< neighbouring threads take neighbouring steps
+};
+
+/// What a kernel was compiled for, as far as a plan needs to know.
+struct cuda_tile_shape {
+  int strip_lanes = 8, strip_steps = 8;  ///< a thread of a strip
+  int row_steps = 8, row_vectors = 2;    ///< a thread of a row
+};
+
+struct cuda_kernel_plan {
+  cuda_arrangement arrangement = cuda_arrangement::strip;
+  loop_nest nest;
+  int chunk_dimension = -1;  ///< in nest.lanes: numbers the chunks that became lanes
+  std::int64_t chunk = 0;    ///< their length, or the restart interval inside the walk
+  std::int64_t segments = 1;
+  bool packed = false;
+  int lane_threads = 1;
+};
+
+namespace detail {
+
+inline int power_of_two_above(std::int64_t value, int most) {
+  return static_cast<int>(std::min<std::uint64_t>(
+      std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(value, 1, most))),
+      static_cast<std::uint64_t>(most)));
+}
+
+/// Tensors that the sweeps read or write at every step, weighted by their element sizes, whose elements lie
+/// side by side along `d`.
+inline std::int64_t bytes_along(const program& p, const walk_table& table, const problem& bound,
+                                const dimension& d) {
+  std::int64_t bytes = 0;
+  const auto add = [&](int tensor) {
+    const bound_tensor& b = bound.tensors[static_cast<std::size_t>(tensor)];
+    if (b.bound && std::abs(d.stride[static_cast<std::size_t>(tensor)]) == 1)
+      bytes += static_cast<std::int64_t>(size_of(b.view.type));
+  };
+  for (int i = 0; i < table.sweeps; ++i) {
+    for (const stream_read& read : table.sweep[i].reads)
+      if (read.from == source::memory) add(read.tensor);
+    for (const std::int16_t store : table.sweep[i].stores) add(p.stores[store].tensor);
+  }
+  return bytes;
+}
+
+/// Without scans any dimension may be walked: the innermost one, along which memory is read in vectors.
+inline void walk_innermost(const walk_table& table, loop_nest& nest) {
+  if (table.axis >= 0 || nest.lanes.empty()) return;
+  nest.walk = {nest.lanes.back()};
+  nest.lanes.pop_back();
+}
+
+/// Makes stretches of `length` steps lanes of their own.
+inline void fold(const program& p, cuda_kernel_plan& plan, std::int64_t length) {
+  dimension outer = plan.nest.walk.front();
+  outer.extent = (outer.extent + length - 1) / length;
+  for (std::int64_t& stride : outer.stride) stride *= length;
+  std::vector<dimension>& lanes = plan.nest.lanes;
+  std::size_t at = 0;
+  while (at < lanes.size() && !belongs_outside(p, outer, lanes[at])) ++at;
+  // The innermost lane dimension, the one whose lanes lie side by side, stays innermost.
+  if (plan.arrangement == cuda_arrangement::strip && at == lanes.size() && at > 0) --at;
+  lanes.insert(lanes.begin() + static_cast<std::ptrdiff_t>(at), outer);
+  plan.chunk_dimension = static_cast<int>(at);
+  plan.chunk = length;
+}
+
+}  // namespace detail
+
+/// Plans one kernel program.
+inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& table, const problem& bound,
+                                         const iteration_space& space, const cuda_tile_shape& shape,
+                                         const cuda_device& device) {
+  cuda_kernel_plan plan;
+  plan.nest = make_nest(p, table, space);
+  detail::walk_innermost(table, plan.nest);
+  loop_nest& nest = plan.nest;
+  const std::int64_t along_walk =
+      nest.walk.size() == 1 ? detail::bytes_along(p, table, bound, nest.walk.front()) : 0;
+  const std::int64_t along_lanes =
+      nest.lanes.empty() ? 0 : detail::bytes_along(p, table, bound, nest.lanes.back());
+  if (along_walk > along_lanes || nest.lanes.empty()) plan.arrangement = cuda_arrangement::row;
+
+  std::int64_t length = nest.steps();
+  if (p.scans.count > 0) {
+    plan.chunk = detail::restart_interval(p, bound, p.scans[0].every);
+    if (plan.chunk >= length) plan.chunk = 0;
+    if (p.scans[0].offsets >= 0 && bound.tensors[static_cast<std::size_t>(p.scans[0].offsets)].bound) {
+      plan.packed = true;
+      plan.segments = space.extent[static_cast<std::size_t>(p.scans[0].segment_axis)];
+    }
+    if (plan.chunk > 0 && !plan.packed && !table.uses_last && nest.walk.size() == 1) {
+      length = plan.chunk;
+      detail::fold(p, plan, plan.chunk);
+    }
+  }
+
+  if (plan.arrangement == cuda_arrangement::row) {
+    const std::int64_t a_thread = shape.row_steps * shape.row_vectors;
+    plan.lane_threads =
+        detail::power_of_two_above((length + a_thread - 1) / a_thread, cuda_row_policy::threads);
+    if (p.scans.count == 0 && nest.walk.size() == 1 && plan.lane_threads * a_thread < length)
+      detail::fold(p, plan, plan.lane_threads * a_thread);
+    return plan;
+  }
+  std::int64_t units = (nest.lanes.back().extent + shape.strip_lanes - 1) / shape.strip_lanes;
+  for (std::size_t i = 0; i + 1 < nest.lanes.size(); ++i) units *= nest.lanes[i].extent;
+  const int segments_wanted = detail::power_of_two_above((length + shape.strip_steps - 1) / shape.strip_steps,
+                                                         cuda_strip_policy::threads);
+  plan.lane_threads =
+      std::clamp(cuda_strip_policy::threads / segments_wanted, cuda_strip_policy::fewest_lane_threads,
+                 cuda_strip_policy::most_lane_threads);
+  plan.lane_threads =
+      std::min(plan.lane_threads, detail::power_of_two_above(units, cuda_strip_policy::most_lane_threads));
+  // Wider pieces of a row where there are blocks enough for every multiprocessor all the same.
+  const int tile = cuda_strip_policy::threads / plan.lane_threads * shape.strip_steps;
+  if (plan.lane_threads < 16 && tile > 128 && units / 16 >= 4 * device.multiprocessors)
+    plan.lane_threads = 16;
+  if (p.scans.count == 0 && nest.walk.size() == 1) {
+    const std::int64_t steps = cuda_strip_policy::threads / plan.lane_threads * shape.strip_steps;
+    if (steps < length) detail::fold(p, plan, steps);
+  }
+  return plan;
+}
+
+}  // namespace scandsl

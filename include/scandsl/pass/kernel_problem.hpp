@@ -1,0 +1,58 @@
+#pragma once
+#include <algorithm>
+
+#include "scandsl/pass/problem.hpp"
+
+/// The problem of one kernel program, and small questions about it that every plan asks.
+namespace scandsl {
+namespace detail {
+
+/// The distinct elements of a view, in bytes: dimensions of stride 0 repeat memory.
+inline std::int64_t bytes_of(const erased_view& view) {
+  std::int64_t count = 1;
+  for (int i = 0; i < view.rank; ++i)
+    for (const dim& d : view.axis[i])
+      if (d.stride != 0 || d.extent == 0) count *= d.extent;
+  return count * static_cast<std::int64_t>(size_of(view.type));
+}
+
+/// How often a scan restarts: the value of its node `every`; 0: never.
+inline std::int64_t restart_interval(const program& p, const problem& bound, node_id n) {
+  if (n == no_node) return 0;
+  const double value = p.nodes[n].op == opcode::constant
+                           ? p.nodes[n].value
+                           : bound.parameters[static_cast<std::size_t>(p.nodes[n].target)];
+  return value >= 1.0 ? static_cast<std::int64_t>(std::min(value, 0x1p62)) : 0;
+}
+
+}  // namespace detail
+
+/// The problem of a kernel program: the operands of the whole one by name, and scratch without memory yet.
+inline problem kernel_problem(const program& whole, const problem& bound, const program& kernel,
+                              const iteration_space& space, dtype scratch_type) {
+  problem result;
+  for (int i = 0; i < kernel.parameters.count; ++i)
+    result.parameters[static_cast<std::size_t>(i)] =
+        bound.parameters[static_cast<std::size_t>(whole.find_parameter(kernel.parameters[i].id))];
+  for (int i = 0; i < kernel.tensors.count; ++i) {
+    const tensor_decl& declared = kernel.tensors[i];
+    bound_tensor& target = result.tensors[static_cast<std::size_t>(i)];
+    const int known = whole.find_tensor(declared.id);
+    if (known >= 0) {
+      target = bound.tensors[static_cast<std::size_t>(known)];
+      continue;
+    }
+    target.bound = true;
+    target.view = erased_view{nullptr, scratch_type, true, declared.axes.count, {}};
+    std::int64_t stride = 1;
+    for (int a = target.view.rank - 1; a >= 0; --a) {
+      const int axis = whole.find_axis(kernel.axes[declared.axes[a]]);
+      const std::int64_t extent = space.extent[static_cast<std::size_t>(axis)];
+      target.view.axis[a] = dims{{extent, stride}};
+      stride *= extent;
+    }
+  }
+  return result;
+}
+
+}  // namespace scandsl
