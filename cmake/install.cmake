@@ -3,6 +3,9 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/scandsl)
 
 install(TARGETS scandsl EXPORT scandsl-targets)
+if(TARGET scandsl_cuda)
+  install(TARGETS scandsl_cuda EXPORT scandsl-targets)
+endif()
 if(TARGET scandsl_ops)
   install(TARGETS scandsl_ops EXPORT scandsl-targets)
 endif()
@@ -10,7 +13,8 @@ install(
   DIRECTORY ${PROJECT_SOURCE_DIR}/include/
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING
-  PATTERN "*.hpp")
+  PATTERN "*.hpp"
+  PATTERN "*.cuh")
 install(
   EXPORT scandsl-targets
   NAMESPACE scandsl::

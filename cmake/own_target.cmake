@@ -1,12 +1,14 @@
 # What every target of our own is compiled with; none of it reaches a user of scandsl::scandsl.
 function(scandsl_own_target target)
   set_target_properties(${target} PROPERTIES CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wshadow)
+  set(cxx -Wall -Wextra -Wconversion -Wshadow)
   # g++ 12 takes the undefined operands of its own AVX-512 intrinsics for ours (GCC bug 105593).
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-    target_compile_options(${target} PRIVATE -Wno-uninitialized -Wno-maybe-uninitialized)
+    list(APPEND cxx -Wno-uninitialized -Wno-maybe-uninitialized)
   endif()
   if(SCANDSL_NATIVE)
-    target_compile_options(${target} PRIVATE -march=native)
+    list(APPEND cxx -march=native)
   endif()
+  target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${cxx}>"
+                                           "$<$<COMPILE_LANGUAGE:CUDA>:--Werror=all-warnings>")
 endfunction()

@@ -1,28 +1,16 @@
 #include "scandsl/ops/chunk_cumsum_decay.hpp"
 
+#include "../common/devices.hpp"
 #include "../common/operands.hpp"
-#include "../common/program_names.hpp"
-#include "scandsl/ir/lower.hpp"
+#include "program.hpp"
 
 namespace scandsl::ops {
 namespace {
 
-using namespace names;
+using namespace chunk_cumsum_decay_program;
 
-constexpr tensor<"log_decay"> log_decay;
-constexpr scalar<"chunk_size"> chunk_size;
-constexpr auto program = op<"chunk_cumsum_decay">(out<"y">(b, n) = scan(plain_sum,
-                                                                        over(n)
-                                                                            .reversed(reverse)
-                                                                            .exclusive(exclusive)
-                                                                            .restart_every(chunk_size)
-                                                                            .restart_at(cu_seqlens(segment)),
-                                                                        log_decay(b, n)));
-
-}  // namespace
-
-void chunk_cumsum_decay(const cpu& device, const array& input, const array& output,
-                        const chunk_cumsum_options& options) {
+template <class Device>
+void run_op(Device& device, const array& input, const array& output, const chunk_cumsum_options& options) {
   const int along = normalised_dim(input, options.dim, "log_decay");
   if (options.chunk_size < 1)
     throw argument_error("chunk_size of at least 1", message(options.chunk_size),
@@ -31,9 +19,24 @@ void chunk_cumsum_decay(const cpu& device, const array& input, const array& outp
   scanning.cu_seqlens = options.cu_seqlens;
   check_scan(input, output, along, scanning, "log_decay");
   require_dtype("y", output, input.type, dtype::float32);
-  run<program>(device, log_decay = rows_along(input, along), y = rows_along(output, along),
-               reverse = options.reverse, exclusive = options.exclusive, chunk_size = options.chunk_size,
-               cu_seqlens = scan_bindings(scanning).offsets);
+  run_on<program>(device, log_decay = rows_along(input, along), y = rows_along(output, along),
+                  reverse = options.reverse, exclusive = options.exclusive, chunk_size = options.chunk_size,
+                  cu_seqlens = scan_bindings(scanning).offsets);
+}
+
+}  // namespace
+
+void chunk_cumsum_decay(const cpu& device, const array& input, const array& output,
+                        const chunk_cumsum_options& options) {
+  run_op(device, input, output, options);
+}
+void chunk_cumsum_decay(const cuda& device, const array& input, const array& output,
+                        const chunk_cumsum_options& options) {
+  run_op(device, input, output, options);
+}
+void chunk_cumsum_decay(cuda_sizing& device, const array& input, const array& output,
+                        const chunk_cumsum_options& options) {
+  run_op(device, input, output, options);
 }
 
 }  // namespace scandsl::ops

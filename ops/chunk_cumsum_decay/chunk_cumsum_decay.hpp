@@ -1,5 +1,6 @@
 #pragma once
 #include "scandsl/exec/cpu/run.hpp"
+#include "scandsl/exec/cuda/executor.hpp"
 #include "scandsl/ops/scan_options.hpp"
 
 namespace scandsl::ops {
@@ -20,6 +21,14 @@ struct chunk_cumsum_options {
 /// index_error (dim), shape_error, dtype_error, argument_error (chunk_size < 1, null memory, cu_seqlens),
 /// overlap_error, before anything is written.
 void chunk_cumsum_decay(const cpu& device, const array& log_decay, const array& y,
+                        const chunk_cumsum_options& options = {});
+
+/// The same on the GPU, with device memory: launches on the device's stream and returns at once. The values
+/// of cu_seqlens are not looked at. Throws cuda_error too. The last one launches nothing and says how much
+/// workspace the call needs.
+void chunk_cumsum_decay(const cuda& device, const array& log_decay, const array& y,
+                        const chunk_cumsum_options& options = {});
+void chunk_cumsum_decay(cuda_sizing& device, const array& log_decay, const array& y,
                         const chunk_cumsum_options& options = {});
 
 }  // namespace scandsl::ops

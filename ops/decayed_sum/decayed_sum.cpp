@@ -1,25 +1,11 @@
 #include "scandsl/ops/decayed_sum.hpp"
 
+#include "../common/devices.hpp"
 #include "../common/operands.hpp"
-#include "../common/program_names.hpp"
-#include "scandsl/ir/lower.hpp"
+#include "program.hpp"
 
 namespace scandsl::ops {
 namespace {
-
-using namespace names;
-
-constexpr scalar<"log_decay"> log_decay;
-constexpr auto factor = select(log_decay != 0.0, exp(decay(b, n)), decay(b, n));
-constexpr auto scanned = scan(scandsl::decayed_sum,
-                              over(n)
-                                  .reversed(reverse)
-                                  .exclusive(exclusive)
-                                  .restart_at(cu_seqlens(segment))
-                                  .starting_from(value_or(initial_state(segment, b), 0.0)),
-                              factor, x(b, n));
-constexpr auto program =
-    op<"decayed_sum">(out<"y">(b, n) = scanned, out<"final_state">(segment, b).optional() = last(scanned));
 
 /// `given` with the shape of x: missing and single dimensions repeat (stride 0).
 array broadcast(const array& given, const array& x) {
@@ -40,19 +26,35 @@ array broadcast(const array& given, const array& x) {
   return wide;
 }
 
-}  // namespace
+using namespace decayed_sum_program;
 
-void decayed_sum(const cpu& device, const array& input, const array& decays, int dim, const array& output,
-                 const decayed_sum_options& options) {
+template <class Device>
+void run_op(Device& device, const array& input, const array& decays, int dim, const array& output,
+            const decayed_sum_options& options) {
   const int along = normalised_dim(input, dim);
   check_scan(input, output, along, options);
   require_dtype("y", output, input.type, input.type);
   require_dtype("decay", decays, dtype::float32, input.type);
   const scan_bindings bound(options);
-  run<program>(device, x = rows_along(input, along), decay = rows_along(broadcast(decays, input), along),
-               y = rows_along(output, along), reverse = options.reverse, exclusive = options.exclusive,
-               log_decay = options.log_decay, initial_state = bound.initial, final_state = bound.final,
-               cu_seqlens = bound.offsets);
+  run_on<program>(device, x = rows_along(input, along), decay = rows_along(broadcast(decays, input), along),
+                  y = rows_along(output, along), reverse = options.reverse, exclusive = options.exclusive,
+                  log_decay = options.log_decay, initial_state = bound.initial, final_state = bound.final,
+                  cu_seqlens = bound.offsets);
+}
+
+}  // namespace
+
+void decayed_sum(const cpu& device, const array& input, const array& decays, int dim, const array& output,
+                 const decayed_sum_options& options) {
+  run_op(device, input, decays, dim, output, options);
+}
+void decayed_sum(const cuda& device, const array& input, const array& decays, int dim, const array& output,
+                 const decayed_sum_options& options) {
+  run_op(device, input, decays, dim, output, options);
+}
+void decayed_sum(cuda_sizing& device, const array& input, const array& decays, int dim, const array& output,
+                 const decayed_sum_options& options) {
+  run_op(device, input, decays, dim, output, options);
 }
 
 }  // namespace scandsl::ops

@@ -1,5 +1,6 @@
 #pragma once
 #include "scandsl/exec/cpu/run.hpp"
+#include "scandsl/exec/cuda/executor.hpp"
 #include "scandsl/ops/scan_options.hpp"
 
 namespace scandsl::ops {
@@ -12,6 +13,14 @@ namespace scandsl::ops {
 /// is -inf. Throws index_error (dim), shape_error, dtype_error, argument_error (null memory, cu_seqlens),
 /// overlap_error, before anything is written.
 void logcumsumexp(const cpu& device, const array& x, int dim, const array& y,
+                  const scan_options& options = {});
+
+/// The same on the GPU, with device memory: launches on the device's stream and returns at once. The values
+/// of cu_seqlens are not looked at. Throws cuda_error too. The last one launches nothing and says how much
+/// workspace the call needs.
+void logcumsumexp(const cuda& device, const array& x, int dim, const array& y,
+                  const scan_options& options = {});
+void logcumsumexp(cuda_sizing& device, const array& x, int dim, const array& y,
                   const scan_options& options = {});
 
 }  // namespace scandsl::ops

@@ -4,6 +4,9 @@
 #include <string>
 
 #include "scandsl/exec/cpu/run.hpp"
+#if defined(SCANDSL_TEST_CUDA) && defined(__CUDACC__)
+#include "cuda/on_gpu.cuh"
+#endif
 #include "scandsl/ir/oracle.hpp"
 #include "support/memory.hpp"
 
@@ -20,10 +23,21 @@ struct compiled {
   void (*in_double)(const cpu&, const problem&) = nullptr;
 };
 
-template <const program& P, class C> void execute(const cpu& device, const problem& bound) {
-  const iteration_space space = validate(P, bound, cpu_detail::in_place_is_safe<P>());
+template <const program& P, class C> void execute([[maybe_unused]] const cpu& device, const problem& bound) {
+#if defined(SCANDSL_TEST_CUDA) && defined(__CUDACC__)  // the same tests, with CUDA's executor for the CPU's
+  gpu::execute<P, C>(bound);
+#else
+  const iteration_space space = validate(P, bound, works_in_place<P>());
   cpu_detail::run_as<P, C>(device, bound, space);
+#endif
 }
+/// Whether the executor adds a stretch on its own before it adds what precedes the stretch: a sum then rounds
+/// differently where stretches begin elsewhere. The CPU walks short rows in order.
+#ifdef SCANDSL_TEST_CUDA
+inline constexpr bool sums_by_stretches = true;
+#else
+inline constexpr bool sums_by_stretches = false;
+#endif
 /// Sanitizers multiply the time that a program takes to compile; float64 differs by a type alone.
 #ifdef __SANITIZE_ADDRESS__
 inline constexpr bool tests_double = false;

@@ -76,14 +76,15 @@ template <class Group, stage_kind Kind, int Index> struct stage {
 
   /// Computes the stage's nodes. `memory` gives what is not computed here: memory.read(index_constant<I>)
   /// the value of node I, memory.last(scan, component) a final state, and memory.advance(scan, elements,
-  /// carried) takes one step of a scan, `carried` being called with the states before and after it.
+  /// before, after) takes one step of a scan and calls those two with its states before and after the step.
+  /// With takes_branches what a uniform select leaves out is skipped, else both sides are computed.
   template <class T, class V, class Memory>
   SCANDSL_HD static void evaluate(uniforms<T>& u, variables<V>& v, Memory&& memory) {
     for_each_index(instructions{}, [&]<int I>(index_constant<I>) {
       if constexpr (I < 0) {
         advance<-1 - I>(u, v, memory);
       } else {
-        if (wanted<I>(u)) compute<I>(u, v, memory);
+        if (!std::remove_cvref_t<Memory>::takes_branches || wanted<I>(u)) compute<I>(u, v, memory);
       }
     });
   }

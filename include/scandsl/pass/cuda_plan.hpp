@@ -12,10 +12,14 @@ namespace scandsl {
 
 /// Sizes of the strip arrangement (exec/cuda/strip.cuh). Measured on an H200.
 struct cuda_strip_policy {
-  static constexpr int threads = 256;
+  /// Threads that a multiprocessor holds: enough bytes on their way to hide the latency, at 128 registers a
+  /// thread; at 168 where a lane's states are several words.
+  static constexpr int resident_threads = 512, resident_threads_of_large_states = 384;
   /// Registers that one thread's part of a tile may take, in 32-bit words of stored elements.
   static constexpr int held_words = 32;
   static constexpr int most_steps = 8;
+  /// Nodes that one thread's unrolled tile may evaluate: beyond, compilers take minutes and registers spill.
+  static constexpr int unrolled_work = 1536;
   /// Threads side by side: pieces of a row under 128 bytes cost bandwidth.
   static constexpr int fewest_lane_threads = 8;
   static constexpr int most_lane_threads = 256;
@@ -24,7 +28,9 @@ struct cuda_strip_policy {
 /// Sizes of the row arrangement (exec/cuda/row.cuh).
 struct cuda_row_policy {
   static constexpr int threads = 256;
-  static constexpr int vectors = 2;
+  static constexpr int blocks_resident = 2;
+  /// Vectors a thread: what it does once (finding its row) weighs less; fewer where states are large.
+  static constexpr int vectors = 4;
 };
 
 struct cuda_device {
@@ -40,7 +46,8 @@ enum class cuda_arrangement {
 /// What a kernel was compiled for, as far as a plan needs to know.
 struct cuda_tile_shape {
   int strip_lanes = 8, strip_steps = 8;  ///< a thread of a strip
-  int row_steps = 8, row_vectors = 2;    ///< a thread of a row
+  int strip_threads = 256;
+  int row_steps = 8, row_vectors = 2;  ///< a thread of a row
 };
 
 struct cuda_kernel_plan {
@@ -141,19 +148,19 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
   }
   std::int64_t units = (nest.lanes.back().extent + shape.strip_lanes - 1) / shape.strip_lanes;
   for (std::size_t i = 0; i + 1 < nest.lanes.size(); ++i) units *= nest.lanes[i].extent;
-  const int segments_wanted = detail::power_of_two_above((length + shape.strip_steps - 1) / shape.strip_steps,
-                                                         cuda_strip_policy::threads);
+  const int segments_wanted =
+      detail::power_of_two_above((length + shape.strip_steps - 1) / shape.strip_steps, shape.strip_threads);
   plan.lane_threads =
-      std::clamp(cuda_strip_policy::threads / segments_wanted, cuda_strip_policy::fewest_lane_threads,
+      std::clamp(shape.strip_threads / segments_wanted, cuda_strip_policy::fewest_lane_threads,
                  cuda_strip_policy::most_lane_threads);
   plan.lane_threads =
       std::min(plan.lane_threads, detail::power_of_two_above(units, cuda_strip_policy::most_lane_threads));
   // Wider pieces of a row where there are blocks enough for every multiprocessor all the same.
-  const int tile = cuda_strip_policy::threads / plan.lane_threads * shape.strip_steps;
+  const int tile = shape.strip_threads / plan.lane_threads * shape.strip_steps;
   if (plan.lane_threads < 16 && tile > 128 && units / 16 >= 4 * device.multiprocessors)
     plan.lane_threads = 16;
   if (p.scans.count == 0 && nest.walk.size() == 1) {
-    const std::int64_t steps = cuda_strip_policy::threads / plan.lane_threads * shape.strip_steps;
+    const std::int64_t steps = shape.strip_threads / plan.lane_threads * shape.strip_steps;
     if (steps < length) detail::fold(p, plan, steps);
   }
   return plan;

@@ -25,6 +25,15 @@ inline std::int64_t restart_interval(const program& p, const problem& bound, nod
   return value >= 1.0 ? static_cast<std::int64_t>(std::min(value, 0x1p62)) : 0;
 }
 
+/// Arithmetic is in float64 where an operand is.
+inline bool computes_in_double(const program& p, const problem& bound) {
+  for (int t = 0; t < p.tensors.count; ++t)
+    if (bound.tensors[static_cast<std::size_t>(t)].bound &&
+        bound.tensors[static_cast<std::size_t>(t)].view.type == dtype::float64)
+      return true;
+  return false;
+}
+
 }  // namespace detail
 
 /// The problem of a kernel program: the operands of the whole one by name, and scratch without memory yet.

@@ -20,6 +20,7 @@ constexpr int declare_log_sum(rewriting& copy, int old) {
   builder& b = copy.target;
   scan_decl s = copy.translated(copy.source.scans[old]);
   s.components = 2;
+  s.log_sum = true;
   s.identity[0] = -inf;
   s.identity[1] = 0.0;
   s.element[1] = b.constant(1.0);
@@ -37,7 +38,9 @@ constexpr int declare_log_sum(rewriting& copy, int old) {
 /// Carries every log-add-exp scan as (max, sum): y = m + log(s). The same mathematics, for execution: a chain
 /// of logaddexp rounds y at every step, so that a long sum of similar terms drifts by many units in the last
 /// place (and stagnates in float32); here the error is that of a plain sum. Costs one exp and one log an
-/// element either way.
+/// element either way. What m is does not matter to the value m + log(s), so an executor may hold it fixed
+/// over a stretch and add plain exponentials, as long as they neither overflow nor vanish: the scan says so
+/// (scan_decl::log_sum).
 constexpr program log_sum(const program& p) {
   return rewrite(p, [](rewriting& copy, const node& old) {
     const bool of_scan = old.op == opcode::carry || old.op == opcode::scan || old.op == opcode::last;

@@ -34,15 +34,12 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
   using pack = xsimd::batch<C>;
   using here_stage = stage<Group, Kind, Index>;
   static constexpr int width = pack_width<C>;
-  static constexpr const program& p = Group::value;
-  static constexpr const schedule& plan = Group::plan;
-  static constexpr const stage_schedule& at = stage_of<Group, Kind, Index>;
   using uniforms = typename here_stage::template uniforms<C>;
   using variables = typename here_stage::template variables<pack>;
 
   /// The carries of one pack, in registers: in memory, the next step would wait for the store of the last.
   struct register_carries {
-    pack value[static_cast<std::size_t>(std::max(1, p.scans.count))][max_components];
+    pack value[static_cast<std::size_t>(std::max(1, Group::value.scans.count))][max_components];
 
     explicit register_carries(const kernel_frame<C>& frame) {
       for_each_live([&]<int S, int K>(index_constant<S>, index_constant<K>) {
@@ -55,14 +52,15 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
       });
     }
     template <class F> static void for_each_live(F&& f) {
-      for_each_index(std::make_integer_sequence<int, p.scans.count>{}, [&]<int S>(index_constant<S>) {
-        for_each_index(std::make_integer_sequence<int, p.scans[S].components>{},
-                       [&]<int K>(index_constant<K>) {
-                         if constexpr (plan.sweep_of_scan[S] == Index &&
-                                       (here_stage::template live_components<S> >> K & 1U) != 0)
-                           f(index_constant<S>{}, index_constant<K>{});
-                       });
-      });
+      for_each_index(
+          std::make_integer_sequence<int, Group::value.scans.count>{}, [&]<int S>(index_constant<S>) {
+            for_each_index(std::make_integer_sequence<int, Group::value.scans[S].components>{},
+                           [&]<int K>(index_constant<K>) {
+                             if constexpr (Group::plan.sweep_of_scan[S] == Index &&
+                                           (here_stage::template live_components<S> >> K & 1U) != 0)
+                               f(index_constant<S>{}, index_constant<K>{});
+                           });
+          });
     }
     template <int S, int K> pack get(int) const { return value[S][K]; }
     template <int S, int K> void set(int, pack state) { value[S][K] = state; }
@@ -79,6 +77,7 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
 
   /// The pack of lanes and the step at which the nodes are evaluated.
   template <class Carries> struct position {
+    static constexpr bool takes_branches = true;
     const kernel_frame<C>& frame;
     int lanes;
     std::int64_t step;
@@ -87,7 +86,7 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
     C* address(const pack_stream<C>* stream) const { return stream[lanes].data + step * stream[lanes].step; }
 
     template <int I> pack read(index_constant<I>) const {
-      return pack::load_unaligned(address(frame.streams[plan.stream_of[I]]));
+      return pack::load_unaligned(address(frame.streams[Group::plan.stream_of[I]]));
     }
     template <int S, int K> pack last(index_constant<S>, index_constant<K>) const {
       return carries.template get<S, K>(lanes);
@@ -96,7 +95,7 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
     template <int S, class Element, class Before, class After>
     void advance(index_constant<S>, const Element& element, Before&& before, After&& after) const {
       constexpr unsigned live = here_stage::template live_components<S>;
-      constexpr std::make_integer_sequence<int, p.scans[S].components> components{};
+      constexpr std::make_integer_sequence<int, Group::value.scans[S].components> components{};
       using combine = combiner<Group, S, live>;
       typename combine::template states<pack> state{};
       for_each_index(components, [&]<int K>(index_constant<K>) {
@@ -117,7 +116,7 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
 
   /// The carries at a start: the initial state, or the identity.
   template <int Scan, class Here> static void seed(const Here& here, uniforms& u, variables& v) {
-    constexpr scan_decl scan = p.scans[Scan];
+    constexpr scan_decl scan = Group::value.scans[Scan];
     for_each_index(std::make_integer_sequence<int, scan.components>{}, [&]<int K>(index_constant<K>) {
       if constexpr (scan.initial[K] == no_node)
         here.carries.template set<Scan, K>(here.lanes, arithmetic<pack>::constant(scan.identity[K]));
@@ -130,23 +129,28 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
     variables v;
     here_stage::evaluate(u, v, here);
     if constexpr (Kind == stage_kind::boundary)
-      for_each_index(std::make_integer_sequence<int, p.scans.count>{}, [&]<int S>(index_constant<S>) {
-        if constexpr (plan.sweep_of_scan[S] == Index) seed<S>(here, u, v);
-      });
-    for_each_index(std::make_integer_sequence<int, at.stores.count>{}, [&]<int S>(index_constant<S>) {
-      constexpr store_decl store = p.stores[at.stores[S]];
-      get<store.value>(u, v).store_unaligned(here.address(here.frame.stores[at.stores[S]]));
-    });
-    for_each_index(std::make_integer_sequence<int, at.keeps.count>{}, [&]<int S>(index_constant<S>) {
-      constexpr int kept = at.keeps[S];
-      get<kept>(u, v).store_unaligned(here.address(here.frame.streams[plan.stream_of[kept]]));
-    });
+      for_each_index(std::make_integer_sequence<int, Group::value.scans.count>{},
+                     [&]<int S>(index_constant<S>) {
+                       if constexpr (Group::plan.sweep_of_scan[S] == Index) seed<S>(here, u, v);
+                     });
+    for_each_index(std::make_integer_sequence<int, stage_of<Group, Kind, Index>.stores.count>{},
+                   [&]<int S>(index_constant<S>) {
+                     constexpr store_decl store = Group::value.stores[stage_of<Group, Kind, Index>.stores[S]];
+                     get<store.value>(u, v).store_unaligned(
+                         here.address(here.frame.stores[stage_of<Group, Kind, Index>.stores[S]]));
+                   });
+    for_each_index(std::make_integer_sequence<int, stage_of<Group, Kind, Index>.keeps.count>{},
+                   [&]<int S>(index_constant<S>) {
+                     constexpr int kept = stage_of<Group, Kind, Index>.keeps[S];
+                     get<kept>(u, v).store_unaligned(
+                         here.address(here.frame.streams[Group::plan.stream_of[kept]]));
+                   });
   }
 
 public:
   static void run(const kernel_frame<C>& frame) {
     uniforms u = here_stage::evaluate_uniforms(frame.parameters);
-    if constexpr (Kind != stage_kind::boundary && at.has_scans)
+    if constexpr (Kind != stage_kind::boundary && stage_of<Group, Kind, Index>.has_scans)
       if (frame.packs == 1) {
         register_carries carries(frame);
         for (std::int64_t step = 0; step < frame.steps; ++step)

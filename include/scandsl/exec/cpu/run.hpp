@@ -86,22 +86,6 @@ void run_as(const cpu& executor, const problem& bound, const iteration_space& sp
                  });
 }
 
-/// An input may be overwritten in place when one kernel with one sweep reads it, and nothing is written
-/// before that sweep.
-template <const program& P> constexpr bool in_place_is_safe() {
-  if (kernels_of<P>.programs.count != 1) return false;
-  constexpr const schedule& only = kernel_schedule<P, 0>;
-  return only.sweeps == 0 || (only.sweeps == 1 && only.boundary[0].stores.count == 0);
-}
-
-inline bool computes_in_double(const program& p, const problem& bound) {
-  for (int t = 0; t < p.tensors.count; ++t)
-    if (bound.tensors[static_cast<std::size_t>(t)].bound &&
-        bound.tensors[static_cast<std::size_t>(t)].view.type == dtype::float64)
-      return true;
-  return false;
-}
-
 /// Whether a binding's element type is, or may turn out to be, double.
 template <class B> constexpr bool binds_double() {
   if constexpr (requires { typename decltype(B::view)::element; })
@@ -111,9 +95,9 @@ template <class B> constexpr bool binds_double() {
 }
 
 template <const program& P, bool MayBeDouble> void run_bound(const cpu& executor, const problem& bound) {
-  const iteration_space space = validate(P, bound, in_place_is_safe<P>());
+  const iteration_space space = validate(P, bound, works_in_place<P>());
   if constexpr (MayBeDouble)
-    if (computes_in_double(P, bound)) return run_as<P, double>(executor, bound, space);
+    if (detail::computes_in_double(P, bound)) return run_as<P, double>(executor, bound, space);
   run_as<P, float>(executor, bound, space);
 }
 
@@ -136,7 +120,7 @@ template <const program& P> void run(const cpu& executor, const problem& bound) 
 /// How run<P> with the same arguments would go. The views may be without memory: shape<float>(B, N, D).
 template <const program& P, class... B> cpu_plan plan(const cpu& executor, const B&... bindings) {
   const problem bound = bind<P>(bindings...);
-  const bool in_double = cpu_detail::computes_in_double(P, bound);
+  const bool in_double = detail::computes_in_double(P, bound);
   const cpu_device device{cpu_detail::threads_of(executor),
                           in_double ? cpu_detail::pack_width<double> : cpu_detail::pack_width<float>};
   cpu_plan result{P.id, device, in_double, {}, 0, 0, 0};

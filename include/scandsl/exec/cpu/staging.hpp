@@ -52,19 +52,30 @@ template <class C, int W> inline constexpr int block_width = std::min(W, static_
 /// Elements in a 16-byte lane of a register, the whole register where it is smaller.
 template <class T, int N> inline constexpr int lane_width = std::min(N, static_cast<int>(16 / sizeof(T)));
 
+/// Elements Index ... of a followed by b.
+template <class T, int N, int... Index>
+[[gnu::always_inline]] inline vec<T, N> pick(vec<T, N> a, vec<T, N> b) {
+#if defined(__GNUC__) && !defined(__clang__)  // nvcc's front end takes no pack in __builtin_shufflevector
+  constexpr vec<T, N> indices{static_cast<T>(Index)...};
+  return __builtin_shuffle(a, b, indices);
+#else
+  return __builtin_shufflevector(a, b, Index...);
+#endif
+}
+
 /// The lower (Half = 0) or upper (1) halves of the 16-byte lanes, an element of a and one of b in turn.
 template <class T, int N, int Half, int... I>
 [[gnu::always_inline]] inline vec<T, N> interleave(vec<T, N> a, vec<T, N> b,
                                                    std::integer_sequence<int, I...>) {
   constexpr int lane = lane_width<T, N>;
-  return __builtin_shufflevector(a, b, (I / lane * lane + Half * lane / 2 + I % lane / 2 + I % 2 * N)...);
+  return pick<T, N, (I / lane * lane + Half * lane / 2 + I % lane / 2 + I % 2 * N)...>(a, b);
 }
 
 /// The lower (Half = 0) or upper (1) half of a, followed by that of b.
 template <class T, int N, int Half, int... I>
 [[gnu::always_inline]] inline vec<T, N> join_halves(vec<T, N> a, vec<T, N> b,
                                                     std::integer_sequence<int, I...>) {
-  return __builtin_shufflevector(a, b, (I % (N / 2) + Half * N / 2 + I / (N / 2) * N)...);
+  return pick<T, N, (I % (N / 2) + Half * N / 2 + I / (N / 2) * N)...>(a, b);
 }
 
 /// Transposes an N x N matrix, one register a row: each stage is a perfect shuffle of the rows, so log2(N)

@@ -13,7 +13,7 @@ inline constexpr int max_lane_dimensions = 12, max_walk_dimensions = 4, max_segm
 /// steps in a row.
 enum class access : std::uint8_t {
   vector,     ///< side by side and aligned: one access of the whole vector
-  same,       ///< one element for all
+  same,       ///< one element for all of a vector
   scattered,  ///< one access an element
 };
 
@@ -24,9 +24,27 @@ struct tensor_argument {
   bool bound = false;
 };
 
+/// Division of numbers below 2^31 by one known at launch: (n * multiplier) >> (32 + shift).
+/// Granlund and Montgomery, "Division by invariant integers using multiplication", 1994.
+struct small_divisor {
+  std::uint32_t multiplier = 0, shift = 0;
+
+  static small_divisor of(std::int64_t divisor) {
+    small_divisor d;
+    while ((std::int64_t{1} << d.shift) < divisor) ++d.shift;
+    if (divisor <= 1) return d;
+    d.shift -= 1;
+    d.multiplier = static_cast<std::uint32_t>(
+        ((std::uint64_t{1} << (32 + d.shift)) + static_cast<std::uint64_t>(divisor) - 1) /
+        static_cast<std::uint64_t>(divisor));
+    return d;
+  }
+};
+
 /// `Tensors` strides, in elements.
 template <int Tensors> struct strided_dimension {
   std::int64_t extent = 1;
+  small_divisor by;  ///< the extent, where all positions are below 2^31
   std::int64_t stride[Tensors > 0 ? Tensors : 1] = {};
 };
 
@@ -56,9 +74,11 @@ template <int Tensors, class C> struct kernel_arguments {
   int segment_dimensions = 0;
 
   bool reversed[max_sweeps] = {};
+  bool small = false;  ///< lanes are numbered below 2^31
+  int log2_lane_threads = 0;
   int lane_threads = 1;  ///< of a strip: threads side by side; of a row: threads along it; a power of two
   C parameters[max_parameters] = {};
-  C* scratch = nullptr;  ///< scans' values for later sweeps: [stream][step][lane] or [stream][lane][step]
+  void* scratch = nullptr;  ///< scans' values for later sweeps: [stream][step][lane] or [stream][lane][step]
   std::int64_t scratch_lane = 0, scratch_step = 0, scratch_stream = 0;
 };
 

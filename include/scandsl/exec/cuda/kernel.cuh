@@ -1,6 +1,7 @@
 #pragma once
 #include <tuple>
 
+#include "scandsl/exec/cuda/approximate.cuh"
 #include "scandsl/exec/cuda/arguments.hpp"
 #include "scandsl/exec/cuda/memory.cuh"
 #include "scandsl/exec/stage.hpp"
@@ -29,8 +30,13 @@ template <class Group, int S> inline constexpr bool sweep_has_scans = Group::pla
 template <class Group, int Scan> inline constexpr int sweep_of = Group::plan.sweep_of_scan[Scan];
 template <class Group, int Scan> inline constexpr int round_of = Group::plan.round_of_scan[Scan];
 template <class Group, int Scan> inline constexpr int components_of = Group::value.scans[Scan].components;
+/// Whether the scan's state is (m, s) and m may be held fixed over a tile (the tile's frame).
+template <class Group, int Scan> inline constexpr bool is_log_sum = Group::value.scans[Scan].log_sum;
 template <class Group, int Scan, int K>
 inline constexpr double identity_of = Group::value.scans[Scan].identity[K];
+
+/// Whether a walk in order needs the component: what is read, and what its combine reads.
+template <class Group, int Scan, int K> inline constexpr bool is_live = Group::plan.live_component[Scan][K];
 
 template <class Group> constexpr bool find_last() {
   for (const node& n : Group::value.nodes)
@@ -104,6 +110,22 @@ template <class Group, int S, int Round = -1> struct scans_in {
   }();
 };
 
+/// Sums of exp(x - frame) above this are left to the running maximum: the exponent's own rounding would show.
+template <class C> inline constexpr float largest_sum = 0x1p20F;
+template <> inline constexpr float largest_sum<approximate> = 0x1p100F;
+
+/// Whether sweep S carries a log-sum in float32 arithmetic, of elements that can be seen before it.
+template <class K, int S> constexpr bool find_framed() {
+  if (K::group::plan.rounds[S] != 1) return false;
+  for (int i = 0; i < K::group::value.nodes.count; ++i)
+    if (K::group::plan.aggregate[S].from[i] == source::scratch) return false;
+  for (int i = 0; i < K::group::value.scans.count; ++i)
+    if (K::group::value.scans[i].log_sum && K::group::plan.sweep_of_scan[i] == S)
+      return !std::is_same_v<typename K::compute, double>;
+  return false;
+}
+template <class K, int S> inline constexpr bool can_be_framed = find_framed<K, S>();
+
 // ---- states
 
 template <int Scan, class C, int Components> struct scan_state {
@@ -129,17 +151,15 @@ state_of(const scan_state<Scan, C, Components>& s) {
   return s.value;
 }
 
-/// Calls f(scan, component) with constants, for every component of the scans in Holder::list.
-template <class Group, class Holder, class F> __device__ __forceinline__ void for_components(F&& f) {
+/// Calls f(scan, component) with constants, for every component of the scans in Holder::list; Framed: without
+/// the m of log-sums, which then is the same all over the tile.
+template <class Group, class Holder, bool Framed = false, class F>
+__device__ __forceinline__ void for_components(F&& f) {
   for_each_index(sequence_of<Holder>{}, [&]<int S>(index_constant<S>) {
-    for_each_index(std::make_integer_sequence<int, components_of<Group, S>>{},
-                   [&]<int K>(index_constant<K>) { f(index_constant<S>{}, index_constant<K>{}); });
+    for_each_index(std::make_integer_sequence<int, components_of<Group, S>>{}, [&]<int K>(index_constant<K>) {
+      if constexpr (!(Framed && is_log_sum<Group, S> && K == 0)) f(index_constant<S>{}, index_constant<K>{});
+    });
   });
-}
-template <class Group, class Holder> constexpr int count_components() {
-  int count = 0;
-  for (const int scan : Holder::list) count += Group::value.scans[scan].components;
-  return count;
 }
 /// Position of a component among those that for_components visits.
 template <class Group, class Holder> constexpr int component_index(int scan, int component) {
@@ -151,19 +171,23 @@ template <class Group, class Holder> constexpr int component_index(int scan, int
   return -1;
 }
 
-template <class Group, class Holder, class C>
+template <class Group, class Holder, bool Framed = false, class C>
 __device__ __forceinline__ void set_identity(states<Group, C>& s) {
-  for_components<Group, Holder>([&]<int S, int K>(index_constant<S>, index_constant<K>) {
+  for_components<Group, Holder, Framed>([&]<int S, int K>(index_constant<S>, index_constant<K>) {
     std::get<K>(state_of<S>(s)) = static_cast<C>(identity_of<Group, S, K>);
   });
 }
 /// right = combine(left, right).
-template <class Group, class Holder, class C>
+template <class Group, class Holder, bool Framed = false, class C>
 __device__ __forceinline__ void combine_onto(const states<Group, C>& left, states<Group, C>& right) {
   for_each_index(sequence_of<Holder>{}, [&]<int S>(index_constant<S>) {
-    auto before = state_of<S>(left);
-    combiner<Group, S, all_components<Group, S>>::apply(before, state_of<S>(right));
-    state_of<S>(right) = before;
+    if constexpr (Framed && is_log_sum<Group, S>) {
+      std::get<1>(state_of<S>(right)) = std::get<1>(state_of<S>(left)) + std::get<1>(state_of<S>(right));
+    } else {
+      auto before = state_of<S>(left);
+      combiner<Group, S, all_components<Group, S>>::apply(before, state_of<S>(right));
+      state_of<S>(right) = before;
+    }
   });
 }
 template <class Group, class Holder, class C>
@@ -187,36 +211,38 @@ template <class Group> constexpr int find_component_capacity() {
 }
 template <class Group> inline constexpr int component_capacity = find_component_capacity<Group>();
 
-template <class Group, class Holder, class C>
+template <class Group, class Holder, bool Framed = false, class C>
 __device__ __forceinline__ states<Group, C> shuffle_up(const states<Group, C>& from, int distance,
                                                        int width) {
-  states<Group, C> left;
-  for_components<Group, Holder>([&]<int S, int K>(index_constant<S>, index_constant<K>) {
+  states<Group, C> left = from;
+  for_components<Group, Holder, Framed>([&]<int S, int K>(index_constant<S>, index_constant<K>) {
     std::get<K>(state_of<S>(left)) =
-        __shfl_up_sync(~0U, std::get<K>(state_of<S>(from)), static_cast<unsigned>(distance), width);
+        shuffle_up(std::get<K>(state_of<S>(from)), static_cast<unsigned>(distance), width);
   });
   return left;
 }
-template <class Group, class Holder, class C>
+template <class Group, class Holder, bool Framed = false, class C>
 __device__ __forceinline__ states<Group, C> shuffle_from(const states<Group, C>& from, int lane, int width) {
-  states<Group, C> state;
-  for_components<Group, Holder>([&]<int S, int K>(index_constant<S>, index_constant<K>) {
-    std::get<K>(state_of<S>(state)) = __shfl_sync(~0U, std::get<K>(state_of<S>(from)), lane, width);
+  states<Group, C> state = from;
+  for_components<Group, Holder, Framed>([&]<int S, int K>(index_constant<S>, index_constant<K>) {
+    std::get<K>(state_of<S>(state)) = shuffle_from(std::get<K>(state_of<S>(from)), lane, width);
   });
   return state;
 }
 
 /// Whether a stretch's own state is not finite where its identity and the carry before it are: the scan that
 /// runs through the stretch may then still be finite (decays of 2 and a carry of 0 would make inf * 0).
-template <class Group, class Holder, class C>
+/// Framed: or a sum leaves the range in which its frame is exact.
+template <class Group, class Holder, bool Framed = false, class C>
 __device__ __forceinline__ bool overflows(const states<Group, C>& carry, const states<Group, C>& stretch) {
   bool suspect = false;
-  for_components<Group, Holder>([&]<int S, int K>(index_constant<S>, index_constant<K>) {
+  for_components<Group, Holder, Framed>([&]<int S, int K>(index_constant<S>, index_constant<K>) {
     constexpr double identity = identity_of<Group, S, K>;
-    if constexpr (identity - identity == 0.0) {
-      const C own = std::get<K>(state_of<S>(stretch)), before = std::get<K>(state_of<S>(carry));
-      suspect = suspect || (!(own - own == C(0)) && before - before == C(0));
-    }
+    const C own = std::get<K>(state_of<S>(stretch)), before = std::get<K>(state_of<S>(carry));
+    if constexpr (Framed && is_log_sum<Group, S>)
+      suspect = suspect || !(own < C(largest_sum<C>));
+    else if constexpr (identity - identity == 0.0)
+      suspect = suspect || (!(own - own == C(0)) && (!is_live<Group, S, K> || before - before == C(0)));
   });
   return suspect;
 }

@@ -52,27 +52,54 @@ template <class K> struct tile_policy {
   }();
   static constexpr int state_words =
       std::max(1, component_capacity<group>) * static_cast<int>(sizeof(typename K::compute)) / 4;
-  /// Elements of a vector: 16 bytes, fewer where many lanes' states would not fit in registers.
+  /// Nodes evaluated at a step. A tile is unrolled: what a thread holds is bounded by the code it takes, too.
+  static constexpr int work = [] {
+    int most = 1;
+    for (int s = 0; s < group::plan.sweeps; ++s) {
+      int nodes = group::plan.sweep[s].instructions.count;
+      for (const scan_decl& scan : group::value.scans) nodes += 4 * scan.components;
+      most = std::max(most, nodes);
+    }
+    return most;
+  }();
+  static constexpr int unrolled_steps(int elements) {
+    return std::max(1, cuda_strip_policy::unrolled_work / (elements * work));
+  }
+  /// Elements of a vector: 16 bytes; in a strip fewer, where many lanes' states would not fit in registers.
   static constexpr int width = 16 / smallest_element;
-  static constexpr int lanes = std::clamp(static_cast<int>(std::bit_floor(16U / state_words)), 1, width);
-  static constexpr int strip_lanes = std::max(lanes, 4 / smallest_element);
-  static constexpr int strip_steps = std::clamp(cuda_strip_policy::held_words * 4 / (16 * walked_loads_most),
-                                                2, cuda_strip_policy::most_steps);
-  static constexpr int row_vectors = state_words > 3 || walked_loads_most > 4 ? 1 : cuda_row_policy::vectors;
+  static constexpr int strip_lanes = [] {
+    int lanes = width;
+    while (lanes * smallest_element > 4 && (lanes * state_words > 16 || unrolled_steps(lanes) < 4))
+      lanes /= 2;
+    return lanes;
+  }();
+  static constexpr int strip_steps = static_cast<int>(std::bit_floor(static_cast<unsigned>(
+      std::clamp(std::min(4 * cuda_strip_policy::held_words / (width * smallest_element * walked_loads_most),
+                          unrolled_steps(strip_lanes)),
+                 2, cuda_strip_policy::most_steps))));
+  static constexpr int strip_threads = state_words > 1 ? 128 : 256;
+  static constexpr int row_vectors = state_words > 3 || walked_loads_most > 4 ||
+                                             unrolled_steps(width) < cuda_row_policy::vectors
+                                         ? 1
+                                     : walked_loads_most > 1 || state_words > 2 ? cuda_row_policy::vectors / 2
+                                                                                : cuda_row_policy::vectors;
 };
 
 template <class K> constexpr cuda_tile_shape tile_shape() {
   using policy = tile_policy<K>;
-  return {policy::strip_lanes, policy::strip_steps, policy::width, policy::row_vectors};
+  return {policy::strip_lanes, policy::strip_steps, policy::strip_threads, policy::width,
+          policy::row_vectors};
 }
 
 template <int Tensors> void copy_dimension(const dimension& from, strided_dimension<Tensors>& to) {
   to.extent = from.extent;
+  if (from.extent < (std::int64_t{1} << 31)) to.by = small_divisor::of(from.extent);
   for (int t = 0; t < Tensors; ++t) to.stride[t] = from.stride[static_cast<std::size_t>(t)];
 }
 
 /// The access of tensor t where vectors of `width` elements lie along a dimension with stride `along`.
 template <class K, class A> access access_mode(const A& a, int t, std::int64_t along, int width, bool row) {
+  if (a.walk_dimensions != 1) return access::scattered;
   if (along == 0) return access::same;
   if (along != 1) return access::scattered;
   const tensor_argument& memory = a.tensor[t];
@@ -118,11 +145,14 @@ typename K::arguments make_arguments(const cuda_kernel_plan& plan, const program
       inner.stride[t] *= strip_lanes;
     }
     inner.extent = (inner.extent + strip_lanes - 1) / strip_lanes;
+    if (inner.extent < (std::int64_t{1} << 31)) inner.by = small_divisor::of(inner.extent);
   }
   for (int d = 0; d < a.lane_dimensions; ++d) a.lanes *= a.lane[d].extent;
   a.chunk_dimension = plan.chunk_dimension;
   a.chunk = plan.chunk;
+  a.small = a.lanes < (std::int64_t{1} << 31);
   a.lane_threads = plan.lane_threads;
+  while ((1 << a.log2_lane_threads) < plan.lane_threads) ++a.log2_lane_threads;
   for (int i = 0; i < table.sweeps; ++i) {
     const walk_stage& stage = table.sweep[i];
     const bool flipped = stage.reverse_parameter >= 0 &&
@@ -145,9 +175,8 @@ typename K::arguments make_arguments(const cuda_kernel_plan& plan, const program
     a.offsets_stride = view.axis[0].empty() ? 0 : view.axis[0][view.axis[0].size() - 1].stride;
   }
   for (int t = 0; t < tensors; ++t)
-    a.tensor[t].mode =
-        row ? access_mode<K>(a, t, a.walk_dimensions == 1 ? a.walk[0].stride[t] : 2, width, true)
-            : access_mode<K>(a, t, a.inner_stride[t], strip_lanes, false);
+    a.tensor[t].mode = row ? access_mode<K>(a, t, a.walk[0].stride[t], width, true)
+                           : access_mode<K>(a, t, a.inner_stride[t], strip_lanes, false);
   return a;
 }
 
@@ -168,7 +197,7 @@ template <class K, class Arrangement> void launch_walk(const typename K::argumen
 /// Plans and launches one kernel program. `scratch`: memory for what its sweeps keep.
 template <class K>
 void launch(const program& p, const walk_table& table, const problem& bound, const iteration_space& space,
-            const cuda_device& device, typename K::compute* scratch, cudaStream_t stream) {
+            const cuda_device& device, void* scratch, cudaStream_t stream) {
   using policy = tile_policy<K>;
   const cuda_kernel_plan plan = plan_cuda_kernel(p, table, bound, space, tile_shape<K>(), device);
   const bool row_wise = plan.arrangement == cuda_arrangement::row;
@@ -182,7 +211,7 @@ void launch(const program& p, const walk_table& table, const problem& bound, con
   if (row_wise)
     launch_walk<K, row<K, policy::width, policy::row_vectors>>(a, stream);
   else
-    launch_walk<K, strip<K, policy::strip_lanes, policy::strip_steps>>(a, stream);
+    launch_walk<K, strip<K, policy::strip_lanes, policy::strip_steps, policy::strip_threads>>(a, stream);
 }
 
 /// Bytes of scratch that `launch` needs.

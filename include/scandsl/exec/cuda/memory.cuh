@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "scandsl/core/dtype.hpp"
+#include "scandsl/exec/cuda/approximate.cuh"
 
 /// Vectors of stored elements in registers, and the conversions between storage and arithmetic.
 namespace scandsl::cuda_detail {
@@ -23,7 +24,9 @@ template <class T, class C> __device__ __forceinline__ C widen(T stored) {
 
 /// Rounds once, to nearest even.
 template <class T, class C> __device__ __forceinline__ T narrow(C value) {
-  if constexpr (std::is_same_v<T, float16>) {
+  if constexpr (std::is_same_v<C, approximate>) {
+    return narrow<T>(value.value);
+  } else if constexpr (std::is_same_v<T, float16>) {
     T result;
     if constexpr (std::is_same_v<C, double>)
       result.bits = __half_as_ushort(__double2half(value));
@@ -99,9 +102,10 @@ template <class T, int N> struct packed {
     }
   }
   template <class C> __device__ __forceinline__ void set_all(const C (&values)[N]) {
-    if constexpr (halves && std::is_same_v<C, float> && N % 2 == 0) {
+    if constexpr (halves && !std::is_same_v<C, double> && N % 2 == 0) {
 #pragma unroll
-      for (int i = 0; i < N; i += 2) word[i / 2] = narrow_pair<T>(values[i], values[i + 1]);
+      for (int i = 0; i < N; i += 2)
+        word[i / 2] = narrow_pair<T>(static_cast<float>(values[i]), static_cast<float>(values[i + 1]));
     } else {
 #pragma unroll
       for (int i = 0; i < N; ++i) set_bits(i, narrow<T>(values[i]));

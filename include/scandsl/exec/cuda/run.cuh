@@ -1,23 +1,10 @@
 #pragma once
 #include "scandsl/exec/bind.hpp"
+#include "scandsl/exec/cuda/executor.hpp"
 #include "scandsl/exec/cuda/launch.cuh"
 #include "scandsl/exec/validate.hpp"
 
 namespace scandsl {
-
-/// Device memory that a run may use while it is on its stream; workspace_bytes says how much. Contents do not
-/// matter, before or between runs.
-struct cuda_workspace {
-  void* data = nullptr;
-  std::int64_t bytes = 0;
-};
-
-/// The CUDA executor: launches on `stream` of the current device and returns at once. Nothing is allocated
-/// and nothing is waited for, so a run can be captured in a graph.
-struct cuda {
-  cudaStream_t stream = nullptr;
-  cuda_workspace workspace{};
-};
 
 namespace cuda_detail {
 
@@ -36,7 +23,7 @@ template <const program& P, int K, class C, class Types, int T> constexpr auto e
   if constexpr (!is_walked<group, T>)
     return std::type_identity<any_type>{};
   else if constexpr (declared.role == tensor_role::scratch)
-    return std::type_identity<C>{};
+    return std::type_identity<typename scratch_type_of<C>::type>{};
   else
     return std::type_identity<typename Types::template of<declared.id>>{};
 }
@@ -74,14 +61,6 @@ inline cuda_device current_device() {
   return {multiprocessors, l2};
 }
 
-inline bool has_double(const program& p, const problem& bound) {
-  for (int t = 0; t < p.tensors.count; ++t)
-    if (bound.tensors[static_cast<std::size_t>(t)].bound &&
-        bound.tensors[static_cast<std::size_t>(t)].view.type == dtype::float64)
-      return true;
-  return false;
-}
-
 /// Whether one type fits every operand that is read or written at every step; it then is `type`.
 template <const program& P> bool common_type(const problem& bound, dtype& type) {
   bool found = false, common = true;
@@ -114,7 +93,7 @@ std::int64_t run_typed(const cuda& executor, const problem& bound, const iterati
                                                                                       index_constant<K>) {
     using kernel = kernel_for<P, K, C, Types>;
     const program& p = kernel_program<P, K>;
-    problem part = kernel_problem(P, bound, p, space, dtype_of<C>);
+    problem part = kernel_problem(P, bound, p, space, scratch_dtype<C>);
     const auto need = [&](std::int64_t bytes) {
       void* const data = memory.take(bytes);
       if (!Dry && data == nullptr)
@@ -138,28 +117,33 @@ std::int64_t run_typed(const cuda& executor, const problem& bound, const iterati
       }
     const iteration_space own = make_iteration_space(p, part);
     const std::int64_t bytes = scratch_bytes<kernel>(p, kernel_table<P, K>, part, own, device);
-    C* const scratch = bytes > 0 ? static_cast<C*>(need(bytes)) : nullptr;
+    void* const scratch = bytes > 0 ? need(bytes) : nullptr;
     if constexpr (!Dry) launch<kernel>(p, kernel_table<P, K>, part, own, device, scratch, executor.stream);
   });
   return memory.used;
 }
 
-template <const program& P, bool Dry>
-std::int64_t run_bound(const cuda& executor, const problem& bound, const iteration_space& space) {
+/// The operands' types that P has kernels for, and what follows from them.
+template <const program& P, class Run> std::int64_t with_types(const problem& bound, Run&& run) {
   dtype type = dtype::float32;
   const bool common = common_type<P>(bound, type);
-  if (has_double(P, bound)) {
-    if (common && type == dtype::float64)
-      return run_typed<P, double, uniform_types<double>, Dry>(executor, bound, space);
-    return run_typed<P, double, uniform_types<any_type>, Dry>(executor, bound, space);
-  }
-  if (common && type == dtype::float32)
-    return run_typed<P, float, uniform_types<float>, Dry>(executor, bound, space);
+  if (detail::computes_in_double(P, bound))
+    return common && type == dtype::float64
+               ? run(std::type_identity<double>{}, std::type_identity<double>{})
+               : run(std::type_identity<double>{}, std::type_identity<any_type>{});
+  if (common && type == dtype::float32) return run(std::type_identity<float>{}, std::type_identity<float>{});
   if (common && type == dtype::bfloat16)
-    return run_typed<P, float, uniform_types<bfloat16>, Dry>(executor, bound, space);
+    return run(std::type_identity<approximate>{}, std::type_identity<bfloat16>{});
   if (common && type == dtype::float16)
-    return run_typed<P, float, uniform_types<float16>, Dry>(executor, bound, space);
-  return run_typed<P, float, uniform_types<any_type>, Dry>(executor, bound, space);
+    return run(std::type_identity<approximate>{}, std::type_identity<float16>{});
+  return run(std::type_identity<float>{}, std::type_identity<any_type>{});
+}
+
+template <const program& P, bool Dry>
+std::int64_t run_bound(const cuda& executor, const problem& bound, const iteration_space& space) {
+  return with_types<P>(bound, [&]<class C, class T>(std::type_identity<C>, std::type_identity<T>) {
+    return run_typed<P, C, uniform_types<T>, Dry>(executor, bound, space);
+  });
 }
 
 }  // namespace cuda_detail
@@ -168,7 +152,7 @@ std::int64_t run_bound(const cuda& executor, const problem& bound, const iterati
 /// with device pointers. Arguments, arithmetic, rounding and errors as on the CPU; the values of offsets are
 /// not looked at, for they lie on the device. Throws cuda_error where a launch fails.
 template <const program& P> void run(const cuda& executor, const problem& bound) {
-  const iteration_space space = validate(P, bound, false, false);
+  const iteration_space space = validate(P, bound, works_in_place<P>(), false);
   cuda_detail::run_bound<P, false>(executor, bound, space);
 }
 template <const program& P, class... B>

@@ -12,10 +12,14 @@
 ///          ...                                         warps in shared memory
 namespace scandsl::cuda_detail {
 
-template <class K, int Lanes, int Steps> struct strip {
+template <class K, int Lanes, int Steps, int Threads> struct strip {
   using group = typename K::group;
   using C = typename K::compute;
-  static constexpr int lanes = Lanes, runs = Lanes, threads = 256;
+  static constexpr int lanes = Lanes, runs = Lanes, threads = Threads;
+  static constexpr int blocks_resident =
+      (component_capacity<group> * sizeof(C) > 4 ? cuda_strip_policy::resident_threads_of_large_states
+                                                 : cuda_strip_policy::resident_threads) /
+      Threads;
   using lane_state = lane_group<K, Lanes>;
 
   /// Where the thread's part of one tile lies.
@@ -29,25 +33,32 @@ template <class K, int Lanes, int Steps> struct strip {
     static constexpr __device__ __forceinline__ int lane_of(int run) { return run; }
 
     const lane_state& thread;
-    std::int64_t first;  ///< position of step 0
-    std::int64_t direction;
+    std::int64_t start;  ///< position of step 0
+    int direction;
     int existing;  ///< steps that exist
 
     /// `from`: the thread's first step in scan order, counted from the start of [low, high).
     __device__ __forceinline__ place(const lane_state& t, std::int64_t low, std::int64_t high,
                                      std::int64_t from, bool reversed)
-        : thread(t), first(reversed ? high - 1 - from : low + from), direction(reversed ? -1 : 1) {
+        : thread(t), start(reversed ? high - 1 - from : low + from), direction(reversed ? -1 : 1) {
       const std::int64_t left = high - low - from;
       existing = t.valid == 0 || left < 0 ? 0 : left < Steps ? static_cast<int>(left) : Steps;
     }
     __device__ __forceinline__ bool flipped() const { return false; }
     __device__ __forceinline__ int steps(int) const { return existing; }
-    __device__ __forceinline__ std::int64_t position(int, int step) const { return first + direction * step; }
-    template <class F> __device__ __forceinline__ void reach(int t, int v, F&& f) const {
-      const auto& memory = thread.a.tensor[t];
-      const std::int64_t offset = v < existing ? thread.place[t] + thread.walk_offset(t, position(0, v)) : 0;
-      f(memory.mode == access::vector && thread.valid == Lanes, offset, thread.a.inner_stride[t],
-        v < existing ? thread.valid : 0);
+    __device__ __forceinline__ std::int64_t position(int, int step) const { return start + direction * step; }
+    __device__ __forceinline__ int count(int v) const { return v < existing ? thread.valid : 0; }
+    __device__ __forceinline__ bool whole(int t) const {
+      return thread.a.tensor[t].mode == access::vector && existing == Steps && thread.valid == Lanes;
+    }
+    __device__ __forceinline__ std::int64_t first(int t) const {
+      return thread.place[t] + position(0, 0) * thread.a.walk[0].stride[t];
+    }
+    __device__ __forceinline__ std::int64_t next(int t) const {
+      return direction * thread.a.walk[0].stride[t];
+    }
+    __device__ __forceinline__ element_path path(int t, int v) const {
+      return {thread.place[t], position(0, v), thread.a.inner_stride[t], 0, count(v)};
     }
   };
 
@@ -68,11 +79,13 @@ template <class K, int Lanes, int Steps> struct strip {
   __device__ __forceinline__ strip(const typename K::arguments& a, C* shared, std::int64_t block)
       : thread(a), exchange(shared), lane_threads(a.lane_threads),
         lane_thread(static_cast<int>(threadIdx.x) & (a.lane_threads - 1)),
-        segment(static_cast<int>(threadIdx.x) / a.lane_threads),
-        bundles(threads / (a.lane_threads < 32 ? 32 : a.lane_threads)),
-        bundle(static_cast<int>(threadIdx.x) / (a.lane_threads < 32 ? 32 : a.lane_threads)) {
-    const std::int64_t blocks = (a.lanes + lane_threads - 1) / lane_threads;
-    thread.find(block % blocks * lane_threads + lane_thread, block / blocks);
+        segment(static_cast<int>(threadIdx.x) >> a.log2_lane_threads),
+        bundles(Threads >> (a.lane_threads < 32 ? 5 : a.log2_lane_threads)),
+        bundle(static_cast<int>(threadIdx.x) >> (a.lane_threads < 32 ? 5 : a.log2_lane_threads)) {
+    std::int64_t sequence = 0;
+    if (a.segments > 1)
+      sequence = block, block = split_off(sequence, (a.lanes + lane_threads - 1) >> a.log2_lane_threads);
+    thread.find((block << a.log2_lane_threads) + lane_thread, sequence);
     thread.writes = segment == 0;
   }
   static std::int64_t blocks(const typename K::arguments& a) {
@@ -85,48 +98,73 @@ template <class K, int Lanes, int Steps> struct strip {
     return tile<K, S, place>(thread, low, high, start + segment * Steps, reversed);
   }
 
-  /// Joins the threads' states of the scans in Holder. `local` is each run folded onto `start`, which was the
-  /// identity; `before` becomes what precedes the run, and the carry moves past the tile. True: fold again,
-  /// onto the new `start` (one segment after the other, for where a stretch alone overflows, the scan through
-  /// it may not).
-  template <class Holder>
-  __device__ __forceinline__ bool join(states<group, C> (&local)[Lanes], states<group, C> (&start)[Lanes],
-                                       states<group, C> (&before)[Lanes]) {
+  /// The state onto which the next fold of run `lane` goes: the identity, or in turns (below) what the turn
+  /// before handed on.
+  template <class Holder> __device__ __forceinline__ void set_start(int lane, states<group, C>& state) const {
+    if (turn < 0)
+      set_identity<group, Holder>(state);
+    else
+      state = get<Holder>(0, lane, state);
+  }
+
+  /// Joins the threads' states of the scans in Holder. `local` is each run folded onto its start; `before`
+  /// becomes what precedes the run, and the carry moves past the tile. True: set the starts and fold again,
+  /// for one segment after the other takes its turn (where a stretch alone overflows, the scan through it may
+  /// not). Framed: true says that the frame does not hold, or that a thread found it doubtful.
+  template <class Holder, bool Framed>
+  __device__ __forceinline__ bool join(states<group, C> (&local)[Lanes], states<group, C> (&before)[Lanes],
+                                       bool doubtful = false) {
+    if (turn >= 0) return take_turn<Holder>(local, before);
     parity ^= 1;
-    if (turn >= 0) return take_turn<Holder>(local, start, before);
     const int in_warp = static_cast<int>(threadIdx.x) & 31;
     states<group, C> preceding[Lanes];
-    bool suspect = false;
+    bool suspect = doubtful;
+#pragma unroll 1
+    for (int distance = lane_threads; distance < 32; distance *= 2) {
+#pragma unroll
+      for (int lane = 0; lane < Lanes; ++lane) {
+        const states<group, C> left = shuffle_up<group, Holder, Framed>(local[lane], distance, 32);
+        if (in_warp >= distance) combine_onto<group, Holder, Framed>(left, local[lane]);
+      }
+    }
 #pragma unroll
     for (int lane = 0; lane < Lanes; ++lane) {
-#pragma unroll 1
-      for (int distance = lane_threads; distance < 32; distance *= 2) {
-        const states<group, C> left = shuffle_up<group, Holder>(local[lane], distance, 32);
-        if (in_warp >= distance) combine_onto<group, Holder>(left, local[lane]);
-      }
-      preceding[lane] = shuffle_up<group, Holder>(local[lane], lane_threads & 31, 32);
-      if (in_warp < lane_threads) set_identity<group, Holder>(preceding[lane]);
-      suspect = suspect || (thread.valid > 0 && overflows<group, Holder>(thread.carry[lane], local[lane]));
-      if (in_warp >= 32 - lane_threads) put<Holder>(bundle, lane, local[lane]);
+      preceding[lane] = shuffle_up<group, Holder, Framed>(local[lane], lane_threads & 31, 32);
+      if (in_warp < lane_threads) set_identity<group, Holder, Framed>(preceding[lane]);
+      suspect =
+          suspect || (thread.valid > 0 && overflows<group, Holder, Framed>(thread.carry[lane], local[lane]));
+    }
+    if (in_warp >= 32 - lane_threads) {
+#pragma unroll
+      for (int lane = 0; lane < Lanes; ++lane) put<Holder, Framed>(bundle, lane, local[lane]);
     }
     if (__syncthreads_or(suspect)) {
-      turn = 0;
+      if constexpr (!Framed) {
+        turn = 0;
+        if (segment == 0) {
 #pragma unroll
-      for (int lane = 0; lane < Lanes; ++lane) copy_states<group, Holder>(thread.carry[lane], start[lane]);
+          for (int lane = 0; lane < Lanes; ++lane) put<Holder>(0, lane, thread.carry[lane]);
+        }
+        __syncthreads();
+      }
       return true;
     }
 #pragma unroll
-    for (int lane = 0; lane < Lanes; ++lane) {
-      states<group, C>& passed = thread.carry[lane];
-      copy_states<group, Holder>(passed, before[lane]);
+    for (int lane = 0; lane < Lanes; ++lane) copy_states<group, Holder>(thread.carry[lane], before[lane]);
 #pragma unroll 1
-      for (int each = 0; each < bundles; ++each) {
-        states<group, C> next = get<Holder>(each, lane);
-        combine_onto<group, Holder>(passed, next);
+    for (int each = 0; each < bundles; ++each) {
+#pragma unroll
+      for (int lane = 0; lane < Lanes; ++lane) {
+        states<group, C>& passed = thread.carry[lane];
+        states<group, C> next = get<Holder, Framed>(each, lane, passed);
+        combine_onto<group, Holder, Framed>(passed, next);
         copy_states<group, Holder>(next, passed);
         if (each + 1 == bundle) copy_states<group, Holder>(passed, before[lane]);
       }
-      combine_onto<group, Holder>(before[lane], preceding[lane]);
+    }
+#pragma unroll
+    for (int lane = 0; lane < Lanes; ++lane) {
+      combine_onto<group, Holder, Framed>(before[lane], preceding[lane]);
       copy_states<group, Holder>(preceding[lane], before[lane]);
     }
     return false;
@@ -134,47 +172,50 @@ template <class K, int Lanes, int Steps> struct strip {
 
 private:
   __device__ __forceinline__ C& exchanged(int component, int of_bundle, int lane) const {
-    return exchange[(((parity * component_capacity<group> + component) * bundles + of_bundle) * Lanes +
-                     lane) *
-                        lane_threads +
-                    lane_thread];
+    // Four lanes of a thread side by side: one access.
+    constexpr int side = Lanes < 4 ? Lanes : 4;
+    const int row = ((parity * component_capacity<group> + component) * bundles + of_bundle) * (Lanes / side);
+    return exchange[((row + lane / side) * lane_threads + lane_thread) * side + lane % side];
   }
-  template <class Holder>
+  template <class Holder, bool Framed = false>
   __device__ __forceinline__ void put(int of_bundle, int lane, const states<group, C>& s) const {
-    for_components<group, Holder>([&]<int N, int Component>(index_constant<N>, index_constant<Component>) {
-      exchanged(component_index<group, Holder>(N, Component), of_bundle, lane) =
-          std::get<Component>(state_of<N>(s));
-    });
+    for_components<group, Holder, Framed>(
+        [&]<int N, int Component>(index_constant<N>, index_constant<Component>) {
+          exchanged(component_index<group, Holder>(N, Component), of_bundle, lane) =
+              std::get<Component>(state_of<N>(s));
+        });
   }
-  template <class Holder> __device__ __forceinline__ states<group, C> get(int of_bundle, int lane) const {
-    states<group, C> s;
-    for_components<group, Holder>([&]<int N, int Component>(index_constant<N>, index_constant<Component>) {
-      std::get<Component>(state_of<N>(s)) =
-          exchanged(component_index<group, Holder>(N, Component), of_bundle, lane);
-    });
+  /// What is not exchanged is as in `like`.
+  template <class Holder, bool Framed = false>
+  __device__ __forceinline__ states<group, C> get(int of_bundle, int lane,
+                                                  const states<group, C>& like) const {
+    states<group, C> s = like;
+    for_components<group, Holder, Framed>(
+        [&]<int N, int Component>(index_constant<N>, index_constant<Component>) {
+          std::get<Component>(state_of<N>(s)) =
+              exchanged(component_index<group, Holder>(N, Component), of_bundle, lane);
+        });
     return s;
   }
 
   template <class Holder>
   __device__ __forceinline__ bool take_turn(states<group, C> (&local)[Lanes],
-                                            states<group, C> (&start)[Lanes],
                                             states<group, C> (&before)[Lanes]) {
     if (segment == turn) {
 #pragma unroll
-      for (int lane = 0; lane < Lanes; ++lane) {
-        copy_states<group, Holder>(start[lane], before[lane]);
-        put<Holder>(0, lane, local[lane]);
-      }
+      for (int lane = 0; lane < Lanes; ++lane) before[lane] = get<Holder>(0, lane, before[lane]);
+    }
+    __syncthreads();  // all have read their starts
+    if (segment == turn) {
+#pragma unroll
+      for (int lane = 0; lane < Lanes; ++lane) put<Holder>(0, lane, local[lane]);
     }
     __syncthreads();
-    const bool more = ++turn < threads / lane_threads;
+    if (++turn < threads >> thread.a.log2_lane_threads) return true;
+    turn = -1;
 #pragma unroll
-    for (int lane = 0; lane < Lanes; ++lane) {
-      copy_states<group, Holder>(get<Holder>(0, lane), start[lane]);
-      if (!more) copy_states<group, Holder>(start[lane], thread.carry[lane]);
-    }
-    if (!more) turn = -1;
-    return more;
+    for (int lane = 0; lane < Lanes; ++lane) thread.carry[lane] = get<Holder>(0, lane, thread.carry[lane]);
+    return false;
   }
 };
 

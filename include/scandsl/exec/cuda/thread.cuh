@@ -22,6 +22,17 @@ __device__ __forceinline__ std::int64_t split_off(std::int64_t& position, std::i
   return rest;
 }
 
+/// Offset of a position of the walk in tensor t.
+template <class A>
+__device__ __forceinline__ std::int64_t walk_offset(const A& a, int t, std::int64_t position) {
+  if (a.walk_dimensions == 1) return position * a.walk[0].stride[t];
+  std::int64_t sum = 0;
+#pragma unroll 1
+  for (int d = a.walk_dimensions - 1; d >= 0; --d)
+    sum += split_off(position, a.walk[d].extent) * a.walk[d].stride[t];
+  return sum;
+}
+
 template <class K, int Lanes> struct lane_group {
   using group = typename K::group;
   using C = typename K::compute;
@@ -54,7 +65,20 @@ template <class K, int Lanes> struct lane_group {
     for (int t = 0; t < tensors; ++t) place[t] = 0;
 #pragma unroll 1
     for (int d = a.lane_dimensions - 1; d >= 0; --d) {
-      const std::int64_t at = split_off(rest, a.lane[d].extent);
+      std::int64_t at = rest;
+      if (d > 0) {
+        if (a.small) {
+          const auto number = static_cast<std::uint32_t>(rest),
+                     extent = static_cast<std::uint32_t>(a.lane[d].extent);
+          const small_divisor by = a.lane[d].by;
+          const std::uint32_t quotient =
+              by.multiplier == 0 ? number : __umulhi(number, by.multiplier) >> by.shift;
+          at = number - quotient * extent;
+          rest = quotient;
+        } else {
+          at = split_off(rest, a.lane[d].extent);
+        }
+      }
 #pragma unroll
       for (int t = 0; t < tensors; ++t) place[t] += at * a.lane[d].stride[t];
       if (Lanes > 1 && d == a.lane_dimensions - 1) {
@@ -79,15 +103,6 @@ template <class K, int Lanes> struct lane_group {
                           : static_cast<const std::int32_t*>(a.offsets)[at];
   }
 
-  /// Offset of a position of the walk in tensor t.
-  __device__ __forceinline__ std::int64_t walk_offset(int t, std::int64_t position) const {
-    if (a.walk_dimensions == 1) return position * a.walk[0].stride[t];
-    std::int64_t sum = 0;
-#pragma unroll 1
-    for (int d = a.walk_dimensions - 1; d >= 0; --d)
-      sum += split_off(position, a.walk[d].extent) * a.walk[d].stride[t];
-    return sum;
-  }
   __device__ __forceinline__ std::int64_t segment_offset(int t) const {
     std::int64_t sum = 0, rest = segment_index;
 #pragma unroll 1
@@ -115,6 +130,7 @@ template <class K, int Lanes> struct lane_group {
   }
 
   struct boundary_memory {
+    static constexpr bool takes_branches = true;
     lane_group& lanes;
     int lane;
     template <int I> __device__ __forceinline__ C read(index_constant<I>) const {
@@ -170,13 +186,19 @@ template <class K, int Lanes> struct lane_group {
   }
 };
 
+/// exp(x - m): relative error 2^-21 + |x - m| 2^-24; 0 below 2^-126.
+template <class C> __device__ __forceinline__ C exp_in_frame(C x, C m) {
+  return C(exp2_approximate((static_cast<float>(x) - static_cast<float>(m)) * 1.4426950408889634F));
+}
+
 /// What a stage of a sweep reads at one step, and how it advances its scans. `Tile` gives the walked loads of
 /// run `run`, step `step`. Kind sweep carries every scan of the sweep; kind aggregate those of rounds up to
-/// Round, later ones being left out.
-template <class K, stage_kind Kind, int Sweep, int Round, class Tile> struct step_memory {
+/// Round, later ones being left out. Framed: a log-sum's m stays.
+template <class K, stage_kind Kind, int Sweep, int Round, bool Framed, class Tile> struct step_memory {
   using group = typename K::group;
   using C = typename K::compute;
   using here = stage<group, Kind, Sweep>;
+  static constexpr bool takes_branches = false;  // a branch at every step of an unrolled tile costs more
   const Tile& tile;
   int run, step;
   states<group, C>& state;
@@ -198,11 +220,62 @@ template <class K, stage_kind Kind, int Sweep, int Round, class Tile> struct ste
   template <int S, class Element, class Before, class After>
   __device__ __forceinline__ void advance(index_constant<S>, const Element& element, Before&& before,
                                           After&& after) const {
-    if constexpr (Kind == stage_kind::sweep || round_of<group, S> <= Round) {
+    if constexpr (Kind == stage_kind::aggregate && round_of<group, S> > Round) {
+      return;
+    } else if constexpr (Framed && is_log_sum<group, S>) {
+      before(state_of<S>(state));
+      auto& [m, s] = state_of<S>(state);
+      s = s + exp_in_frame(std::get<0>(element), m);
+      after(state_of<S>(state));
+    } else {
       before(state_of<S>(state));
       combiner<group, S, here::template live_components<S>>::apply(state_of<S>(state), element);
       after(state_of<S>(state));
     }
+  }
+};
+
+/// Reads one position of the walk for one lane, to see a scan's element there.
+template <class K, int Sweep, int Scan, int Lanes> struct probe_memory {
+  using group = typename K::group;
+  using C = typename K::compute;
+  static constexpr bool takes_branches = false;
+  const lane_group<K, Lanes>& lanes;
+  int lane;
+  std::int64_t position;
+  C& found;
+
+  template <int I> __device__ __forceinline__ value_of_node<group, I, C> read(index_constant<I>) const {
+    using here = stage<group, stage_kind::aggregate, Sweep>;
+    constexpr node each = node_at<group, I>;
+    if constexpr (here::template from<I> == source::kept) {
+      return lanes.kept[position_in<kept_nodes<group>, I>][lane];
+    } else if constexpr (here::template from<I> == source::scratch) {
+      return C(0);  // a frame is only sought where no earlier sweep's values are read
+    } else if constexpr (position_in<still_loads<group>, I> >= 0) {
+      return lanes.still[position_in<still_loads<group>, I>][lane];
+    } else {
+      constexpr int t = each.target;
+      using T = typename K::template element<t>;
+      const auto& memory = lanes.a.tensor[t];
+      if (tensor_at<group, t>.optional && !memory.bound) return static_cast<C>(tensor_at<group, t>.fallback);
+      if (lane >= lanes.valid) return C(0);
+      const std::int64_t at =
+          lanes.place[t] + walk_offset(lanes.a, t, position) + lane * lanes.a.inner_stride[t];
+      if constexpr (std::is_same_v<T, any_type>)
+        return load_any<C>(memory.data, memory.type, at);
+      else
+        return widen<T, C>(static_cast<const T*>(memory.data)[at]);
+    }
+  }
+  template <int S, int Component>
+  __device__ __forceinline__ C last(index_constant<S>, index_constant<Component>) const {
+    return C(0);
+  }
+  template <int S, class Element, class Before, class After>
+  __device__ __forceinline__ void advance(index_constant<S>, const Element& element, Before&&,
+                                          After&&) const {
+    if constexpr (S == Scan) found = std::get<0>(element);
   }
 };
 

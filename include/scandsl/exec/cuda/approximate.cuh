@@ -1,0 +1,120 @@
+#pragma once
+#include <cmath>
+
+#include "scandsl/core/arithmetic.hpp"
+#include "scandsl/core/dtype.hpp"
+
+/// Arithmetic for kernels whose operands all have 16 bits: float32 with the hardware's approximations of a
+/// few functions, each named here with its error (CUDA C++ Programming Guide, "Intrinsic functions"; measured
+/// by tests/cuda). They are at least a hundred times finer than the storage's rounding.
+namespace scandsl::cuda_detail {
+
+struct approximate {
+  float value;
+
+  approximate() = default;
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  __host__ __device__ __forceinline__ constexpr explicit approximate(T number)
+      : value(static_cast<float>(number)) {}
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  __host__ __device__ __forceinline__ constexpr explicit operator T() const {
+    return static_cast<T>(value);
+  }
+};
+
+__device__ __forceinline__ approximate operator-(approximate x) { return approximate(-x.value); }
+__device__ __forceinline__ approximate operator+(approximate x, approximate y) {
+  return approximate(x.value + y.value);
+}
+__device__ __forceinline__ approximate operator-(approximate x, approximate y) {
+  return approximate(x.value - y.value);
+}
+__device__ __forceinline__ approximate operator*(approximate x, approximate y) {
+  return approximate(x.value * y.value);
+}
+/// 1 ulp.
+__device__ __forceinline__ approximate operator/(approximate x, approximate y) {
+  return approximate(x.value / y.value);
+}
+__device__ __forceinline__ bool operator<(approximate x, approximate y) { return x.value < y.value; }
+__device__ __forceinline__ bool operator<=(approximate x, approximate y) { return x.value <= y.value; }
+__device__ __forceinline__ bool operator>(approximate x, approximate y) { return x.value > y.value; }
+__device__ __forceinline__ bool operator>=(approximate x, approximate y) { return x.value >= y.value; }
+__device__ __forceinline__ bool operator==(approximate x, approximate y) { return x.value == y.value; }
+__device__ __forceinline__ bool operator!=(approximate x, approximate y) { return x.value != y.value; }
+
+/// 2^x, relative error 2^-22; results below 2^-126 are 0.
+__device__ __forceinline__ float exp2_approximate(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+/// log2(x): absolute error 2^-22 for x in [0.5, 2], relative error 2^-22 elsewhere.
+__device__ __forceinline__ float log2_approximate(float x) {
+  float y;
+  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+/// Arithmetic of a kernel, and the type that memory of its own (scratch) holds.
+template <class C> inline constexpr dtype scratch_dtype = dtype_of<C>;
+template <> inline constexpr dtype scratch_dtype<approximate> = dtype::float32;
+template <class C> struct scratch_type_of {
+  using type = C;
+};
+template <> struct scratch_type_of<approximate> {
+  using type = float;
+};
+
+__device__ __forceinline__ float shuffle_up(float x, unsigned distance, int width) {
+  return __shfl_up_sync(~0U, x, distance, width);
+}
+__device__ __forceinline__ double shuffle_up(double x, unsigned distance, int width) {
+  return __shfl_up_sync(~0U, x, distance, width);
+}
+__device__ __forceinline__ approximate shuffle_up(approximate x, unsigned distance, int width) {
+  return approximate(__shfl_up_sync(~0U, x.value, distance, width));
+}
+__device__ __forceinline__ float shuffle_from(float x, int lane, int width) {
+  return __shfl_sync(~0U, x, lane, width);
+}
+__device__ __forceinline__ double shuffle_from(double x, int lane, int width) {
+  return __shfl_sync(~0U, x, lane, width);
+}
+__device__ __forceinline__ approximate shuffle_from(approximate x, int lane, int width) {
+  return approximate(__shfl_sync(~0U, x.value, lane, width));
+}
+
+}  // namespace scandsl::cuda_detail
+
+namespace scandsl {
+
+template <> struct arithmetic<cuda_detail::approximate> {
+  using V = cuda_detail::approximate;
+  using truth = bool;
+  using exact = arithmetic<float>;
+  static constexpr float log2_e = 1.4426950408889634F, ln_2 = 0.6931471805599453F;
+
+  __host__ __device__ __forceinline__ static V constant(double value) { return V(value); }
+  /// Relative error 2^-21 + |x| 2^-24.
+  __device__ __forceinline__ static V exp(V x) { return V(cuda_detail::exp2_approximate(x.value * log2_e)); }
+  /// As log2_approximate.
+  __device__ __forceinline__ static V log(V x) { return V(cuda_detail::log2_approximate(x.value) * ln_2); }
+  /// Relative error 2^-20: below 2^-10 by the series, for 1 + x rounds there.
+  __device__ __forceinline__ static V log1p(V x) {
+    return select(abs(x) < V(0x1p-10F), V(x.value * (1.0F - 0.5F * x.value)), log(V(1.0F + x.value)));
+  }
+  __device__ __forceinline__ static V expm1(V x) { return V(exact::expm1(x.value)); }
+  __device__ __forceinline__ static V sin(V x) { return V(exact::sin(x.value)); }
+  __device__ __forceinline__ static V cos(V x) { return V(exact::cos(x.value)); }
+  __device__ __forceinline__ static V tanh(V x) { return V(exact::tanh(x.value)); }
+  __device__ __forceinline__ static V sqrt(V x) { return V(exact::sqrt(x.value)); }
+  __device__ __forceinline__ static V pow(V x, V y) { return V(exact::pow(x.value, y.value)); }
+  __device__ __forceinline__ static V abs(V x) { return V(exact::abs(x.value)); }
+  __device__ __forceinline__ static V fma(V x, V y, V z) { return V(exact::fma(x.value, y.value, z.value)); }
+  __device__ __forceinline__ static V select(bool condition, V x, V y) { return condition ? x : y; }
+};
+
+}  // namespace scandsl

@@ -1,0 +1,28 @@
+#pragma once
+#include <cstdint>
+
+struct CUstream_st;
+
+namespace scandsl {
+
+/// Device memory that a run may use while it is on its stream; workspace_bytes says how much. Contents do not
+/// matter, before or between runs.
+struct cuda_workspace {
+  void* data = nullptr;
+  std::int64_t bytes = 0;
+};
+
+/// The CUDA executor: launches on `stream` (a cudaStream_t) of the current device and returns at once.
+/// Nothing is allocated and nothing is waited for, so a run can be captured in a graph.
+struct cuda {
+  CUstream_st* stream = nullptr;
+  cuda_workspace workspace{};
+};
+
+/// An executor that launches nothing: the same call then says in `bytes` how much workspace cuda{} needs for
+/// it.
+struct cuda_sizing {
+  std::int64_t bytes = 0;
+};
+
+}  // namespace scandsl

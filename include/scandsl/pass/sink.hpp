@@ -1,0 +1,53 @@
+#pragma once
+#include "scandsl/pass/rewrite.hpp"
+
+namespace scandsl {
+namespace detail {
+
+/// The most selects that one may become.
+inline constexpr int most_sunk_selects = 2;
+
+/// How many selects select(c, x, y) becomes when functions that both sides share are applied after it.
+constexpr int sunk_selects(const program& p, node_id x, node_id y) {
+  if (x == y) return 0;
+  const node &one = p.nodes[x], &other = p.nodes[y];
+  if (one.op != opcode::apply || other.op != opcode::apply || one.function != other.function ||
+      is_apply<primitive::select_op>(one) || is_truth(one))
+    return 1;
+  int count = 0;
+  for (int k = 0; k < 3; ++k)
+    if (one.operand[k] != no_node) {
+      if (is_truth(p.nodes[one.operand[k]])) return most_sunk_selects + 1;
+      count += sunk_selects(p, one.operand[k], other.operand[k]);
+    }
+  return count;
+}
+
+constexpr node_id sink(builder& b, node_id condition, node_id x, node_id y) {
+  if (x == y) return x;
+  const node one = b.result.nodes[x], other = b.result.nodes[y];
+  if (one.op != opcode::apply || other.op != opcode::apply || one.function != other.function ||
+      is_apply<primitive::select_op>(one))
+    return b.apply(primitive::index<primitive::select_op>, condition, x, y);
+  node_id operands[3] = {no_node, no_node, no_node};
+  for (int k = 0; k < 3; ++k)
+    if (one.operand[k] != no_node) operands[k] = sink(b, condition, one.operand[k], other.operand[k]);
+  return b.apply(one.function, operands[0], operands[1], operands[2]);
+}
+
+}  // namespace detail
+
+/// select(c, f(x), f(y)) as f(select(c, x, y)) where c is the same everywhere (a flag such as `exclusive`):
+/// the function is then computed once, without a branch.
+constexpr program sink_selects(const program& p) {
+  return rewrite(p, [](rewriting& copy, const node& old) {
+    if (!is_apply<primitive::select_op>(old) || copy.source.nodes[old.operand[0]].axes != 0)
+      return copy.copy(old);
+    const node_id condition = copy.at(old.operand[0]), x = copy.at(old.operand[1]),
+                  y = copy.at(old.operand[2]);
+    if (detail::sunk_selects(copy.target.result, x, y) > detail::most_sunk_selects) return copy.copy(old);
+    return detail::sink(copy.target, condition, x, y);
+  });
+}
+
+}  // namespace scandsl

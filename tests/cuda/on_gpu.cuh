@@ -1,0 +1,127 @@
+#pragma once
+#include <cstring>
+#include <random>
+#include <stdexcept>
+#include <vector>
+
+#include "scandsl/exec/cuda/run.cuh"
+
+/// Runs a problem whose operands lie in host memory on the GPU: over copies, surrounded by bytes that must
+/// not change, at addresses that are aligned as the host's are.
+namespace gpu {
+
+using namespace scandsl;
+
+class device_copies {
+public:
+  static constexpr std::size_t guard = 512;
+
+  explicit device_copies(const program& p, const problem& host) : bound(host) {
+    for (int t = 0; t < p.tensors.count; ++t) {
+      bound_tensor& b = bound.tensors[static_cast<std::size_t>(t)];
+      if (!b.bound || b.view.data == nullptr) continue;
+      std::int64_t lowest = 0, highest = 0;
+      bool empty = false;
+      for (int a = 0; a < b.view.rank; ++a)
+        for (const dim& d : b.view.axis[a]) {
+          empty = empty || d.extent == 0;
+          (d.stride < 0 ? lowest : highest) += (d.extent - 1) * d.stride;
+        }
+      if (empty) {
+        b.view.data = arena();  // not null, never read
+        continue;
+      }
+      const auto size = static_cast<std::int64_t>(size_of(b.view.type));
+      char* const first = static_cast<char*>(b.view.data) + lowest * size;
+      const std::size_t bytes = static_cast<std::size_t>((highest - lowest + 1) * size);
+      b.view.data = copy(first, bytes, p.tensors[t].role == tensor_role::output) - lowest * size;
+    }
+  }
+
+  /// Memory for the run, full of random bits.
+  cuda_workspace workspace(std::int64_t bytes) {
+    std::vector<unsigned> noise(static_cast<std::size_t>(bytes) / 4 + 1);
+    std::mt19937 random(static_cast<unsigned>(bytes));
+    for (unsigned& each : noise) each = static_cast<unsigned>(random());
+    char* const place = take(noise.size() * 4, 0);
+    check(cudaMemcpy(place, noise.data(), noise.size() * 4, cudaMemcpyHostToDevice));
+    return {place, bytes};
+  }
+
+  /// Waits, and brings the outputs back.
+  void fetch() {
+    check(cudaDeviceSynchronize());
+    for (const region& r : regions) {
+      std::vector<unsigned char> all(r.bytes + 2 * guard);
+      check(cudaMemcpy(all.data(), r.device - guard, all.size(), cudaMemcpyDeviceToHost));
+      for (std::size_t i = 0; i < guard; ++i)
+        if (all[i] != 0xc3 || all[guard + r.bytes + i] != 0xc3)
+          throw std::logic_error("device memory beside an operand was written");
+      if (r.written) std::memcpy(r.host, all.data() + guard, r.bytes);
+    }
+  }
+
+  problem bound;
+
+private:
+  struct region {
+    char *host, *device;
+    std::size_t bytes;
+    bool written;
+  };
+  std::vector<region> regions;
+  std::size_t used = 0;
+
+  static void check(cudaError_t status) {
+    if (status != cudaSuccess) throw std::runtime_error(cudaGetErrorString(status));
+  }
+  /// One allocation for all tests: they come one after the other.
+  static char* arena() {
+    static char* const memory = [] {
+      void* data = nullptr;
+      check(cudaMalloc(&data, arena_bytes));
+      return static_cast<char*>(data);
+    }();
+    return memory;
+  }
+  static constexpr std::size_t arena_bytes = std::size_t{1} << 30;
+
+  char* take(std::size_t bytes, std::size_t misalignment) {
+    used = (used + 255) / 256 * 256;
+    char* const place = arena() + used + misalignment;
+    used += bytes + misalignment;
+    if (used > arena_bytes) throw std::runtime_error("the tests' device memory is too small");
+    return place;
+  }
+  char* copy(char* host, std::size_t bytes, bool written) {
+    for (region& r : regions)
+      if (r.host <= host && host + bytes <= r.host + r.bytes) {
+        r.written = r.written || written;
+        return r.device + (host - r.host);
+      }
+    char* const whole = take(bytes + 2 * guard, reinterpret_cast<std::uintptr_t>(host) % 16);
+    check(cudaMemset(whole, 0xc3, bytes + 2 * guard));
+    check(cudaMemcpy(whole + guard, host, bytes, cudaMemcpyHostToDevice));
+    regions.push_back({host, whole + guard, bytes, written});
+    return whole + guard;
+  }
+};
+
+/// Runs P with the kernels of the given types.
+template <const program& P, class C, class Types> void run_over_copies(const problem& host) {
+  const iteration_space space = validate(P, host, works_in_place<P>());
+  device_copies copies(P, host);
+  const std::int64_t bytes = cuda_detail::run_typed<P, C, Types, true>(cuda{}, copies.bound, space);
+  cuda_detail::run_typed<P, C, Types, false>(cuda{nullptr, copies.workspace(bytes)}, copies.bound, space);
+  copies.fetch();
+}
+
+/// With the kernels for one element type where the operands have it, with those for any otherwise.
+template <const program& P, class C> void execute(const problem& host) {
+  dtype type = dtype::float32;
+  if (cuda_detail::common_type<P>(host, type) && type == dtype_of<C>)
+    return run_over_copies<P, C, cuda_detail::uniform_types<C>>(host);
+  run_over_copies<P, C, cuda_detail::uniform_types<cuda_detail::any_type>>(host);
+}
+
+}  // namespace gpu
