@@ -1,6 +1,6 @@
 #pragma once
 #include "scandsl/exec/cpu/run.hpp"
-#include "scandsl/exec/cuda/executor.hpp"
+#include "scandsl/exec/cuda_executor.hpp"
 
 /// Private to the ops: one way to run a program on every device.
 namespace scandsl::ops {

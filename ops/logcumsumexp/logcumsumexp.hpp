@@ -1,6 +1,6 @@
 #pragma once
 #include "scandsl/exec/cpu/run.hpp"
-#include "scandsl/exec/cuda/executor.hpp"
+#include "scandsl/exec/cuda_executor.hpp"
 #include "scandsl/ops/scan_options.hpp"
 
 namespace scandsl::ops {

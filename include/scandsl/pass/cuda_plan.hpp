@@ -29,8 +29,10 @@ struct cuda_strip_policy {
 struct cuda_row_policy {
   static constexpr int threads = 256;
   static constexpr int blocks_resident = 2;
-  /// Vectors a thread: what it does once (finding its row) weighs less; fewer where states are large.
-  static constexpr int vectors = 4;
+  /// Steps a thread holds: what it does once (finding its row) then weighs little. Fewer where states are
+  /// large, or where what is held would take more registers than this.
+  static constexpr int elements = 32;
+  static constexpr int held_words = 32;
 };
 
 struct cuda_device {

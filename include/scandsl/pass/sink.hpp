@@ -4,6 +4,16 @@
 namespace scandsl {
 namespace detail {
 
+/// Whether a node follows from constants and parameters alone. (No axes is not enough: a combine's operands
+/// have none either.)
+constexpr bool is_uniform(const program& p, node_id x) {
+  const node& n = p.nodes[x];
+  if (n.op != opcode::apply) return n.op == opcode::constant || n.op == opcode::parameter;
+  for (const node_id operand : n.operand)
+    if (operand != no_node && !is_uniform(p, operand)) return false;
+  return true;
+}
+
 /// The most selects that one may become.
 inline constexpr int most_sunk_selects = 2;
 
@@ -41,7 +51,7 @@ constexpr node_id sink(builder& b, node_id condition, node_id x, node_id y) {
 /// the function is then computed once, without a branch.
 constexpr program sink_selects(const program& p) {
   return rewrite(p, [](rewriting& copy, const node& old) {
-    if (!is_apply<primitive::select_op>(old) || copy.source.nodes[old.operand[0]].axes != 0)
+    if (!is_apply<primitive::select_op>(old) || !detail::is_uniform(copy.source, old.operand[0]))
       return copy.copy(old);
     const node_id condition = copy.at(old.operand[0]), x = copy.at(old.operand[1]),
                   y = copy.at(old.operand[2]);

@@ -74,7 +74,8 @@ template <int Tensors, class C> struct kernel_arguments {
   int segment_dimensions = 0;
 
   bool reversed[max_sweeps] = {};
-  bool small = false;  ///< lanes are numbered below 2^31
+  bool small = false;          ///< lanes are numbered below 2^31
+  bool one_dimension = false;  ///< all lanes lie along one dimension, and none is a chunk
   int log2_lane_threads = 0;
   int lane_threads = 1;  ///< of a strip: threads side by side; of a row: threads along it; a power of two
   C parameters[max_parameters] = {};

@@ -116,13 +116,12 @@ template <> inline constexpr float largest_sum<approximate> = 0x1p100F;
 
 /// Whether sweep S carries a log-sum in float32 arithmetic, of elements that can be seen before it.
 template <class K, int S> constexpr bool find_framed() {
-  if (K::group::plan.rounds[S] != 1) return false;
+  bool framed = false, seen = K::group::plan.rounds[S] == 1;
   for (int i = 0; i < K::group::value.nodes.count; ++i)
-    if (K::group::plan.aggregate[S].from[i] == source::scratch) return false;
+    seen = seen && K::group::plan.aggregate[S].from[i] != source::scratch;
   for (int i = 0; i < K::group::value.scans.count; ++i)
-    if (K::group::value.scans[i].log_sum && K::group::plan.sweep_of_scan[i] == S)
-      return !std::is_same_v<typename K::compute, double>;
-  return false;
+    framed = framed || (K::group::value.scans[i].log_sum && K::group::plan.sweep_of_scan[i] == S);
+  return framed && seen && !std::is_same_v<typename K::compute, double>;
 }
 template <class K, int S> inline constexpr bool can_be_framed = find_framed<K, S>();
 
@@ -230,8 +229,25 @@ __device__ __forceinline__ states<Group, C> shuffle_from(const states<Group, C>&
   return state;
 }
 
-/// Whether a stretch's own state is not finite where its identity and the carry before it are: the scan that
-/// runs through the stretch may then still be finite (decays of 2 and a carry of 0 would make inf * 0).
+/// Whether the scan's combine multiplies. Adding and comparing make no NaN that a walk in order would not
+/// make.
+template <class Group, int Scan> constexpr bool find_scales() {
+  node_list roots;
+  for (int k = 0; k < Group::value.scans[Scan].components; ++k)
+    roots.push_back(Group::value.scans[Scan].combined[k]);
+  for (const int i : nodes_below(Group::value, roots)) {
+    const node& n = Group::value.nodes[i];
+    if (is_apply<primitive::multiply_op>(n) || is_apply<primitive::divide_op>(n) ||
+        is_apply<primitive::pow_op>(n))
+      return true;
+  }
+  return false;
+}
+template <class Group, int Scan> inline constexpr bool scales = find_scales<Group, Scan>();
+
+/// Whether joining a stretch to what precedes it may make a NaN that a walk in order does not make: the
+/// stretch's own state is not finite though its identity and the carry are (decays of 2 and a carry of 0
+/// would make inf * 0), or the carry is infinite (and the stretch's product of decays may have become 0).
 /// Framed: or a sum leaves the range in which its frame is exact.
 template <class Group, class Holder, bool Framed = false, class C>
 __device__ __forceinline__ bool overflows(const states<Group, C>& carry, const states<Group, C>& stretch) {
@@ -239,10 +255,12 @@ __device__ __forceinline__ bool overflows(const states<Group, C>& carry, const s
   for_components<Group, Holder, Framed>([&]<int S, int K>(index_constant<S>, index_constant<K>) {
     constexpr double identity = identity_of<Group, S, K>;
     const C own = std::get<K>(state_of<S>(stretch)), before = std::get<K>(state_of<S>(carry));
-    if constexpr (Framed && is_log_sum<Group, S>)
+    if constexpr (Framed && is_log_sum<Group, S>) {
       suspect = suspect || !(own < C(largest_sum<C>));
-    else if constexpr (identity - identity == 0.0)
-      suspect = suspect || (!(own - own == C(0)) && (!is_live<Group, S, K> || before - before == C(0)));
+    } else if constexpr (scales<Group, S> && identity - identity == 0.0) {
+      const bool finite = own - own == C(0), carried = !is_live<Group, S, K> || before - before == C(0);
+      suspect = suspect || (!finite && carried) || (!carried && before == before);
+    }
   });
   return suspect;
 }

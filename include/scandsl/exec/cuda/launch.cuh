@@ -78,11 +78,14 @@ template <class K> struct tile_policy {
                           unrolled_steps(strip_lanes)),
                  2, cuda_strip_policy::most_steps))));
   static constexpr int strip_threads = state_words > 1 ? 128 : 256;
-  static constexpr int row_vectors = state_words > 3 || walked_loads_most > 4 ||
-                                             unrolled_steps(width) < cuda_row_policy::vectors
-                                         ? 1
-                                     : walked_loads_most > 1 || state_words > 2 ? cuda_row_policy::vectors / 2
-                                                                                : cuda_row_policy::vectors;
+  static constexpr int row_vectors = [] {
+    int vectors = std::max(1, cuda_row_policy::elements / width);
+    while (vectors > 1 &&
+           (vectors * width > unrolled_steps(1) || vectors * state_words > 12 ||
+            vectors * walked_loads_most * width * smallest_element > 4 * cuda_row_policy::held_words))
+      vectors /= 2;
+    return vectors;
+  }();
 };
 
 template <class K> constexpr cuda_tile_shape tile_shape() {
@@ -151,6 +154,7 @@ typename K::arguments make_arguments(const cuda_kernel_plan& plan, const program
   a.chunk_dimension = plan.chunk_dimension;
   a.chunk = plan.chunk;
   a.small = a.lanes < (std::int64_t{1} << 31);
+  a.one_dimension = a.lane_dimensions <= 1 && plan.chunk_dimension < 0;
   a.lane_threads = plan.lane_threads;
   while ((1 << a.log2_lane_threads) < plan.lane_threads) ++a.log2_lane_threads;
   for (int i = 0; i < table.sweeps; ++i) {

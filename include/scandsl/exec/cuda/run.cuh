@@ -1,7 +1,7 @@
 #pragma once
 #include "scandsl/exec/bind.hpp"
-#include "scandsl/exec/cuda/executor.hpp"
 #include "scandsl/exec/cuda/launch.cuh"
+#include "scandsl/exec/cuda_executor.hpp"
 #include "scandsl/exec/validate.hpp"
 
 namespace scandsl {
@@ -123,6 +123,57 @@ std::int64_t run_typed(const cuda& executor, const problem& bound, const iterati
   return memory.used;
 }
 
+/// Whether any kernel of P reads or writes the named tensor at every step.
+template <const program& P> constexpr bool walks_name(const name& id) {
+  bool found = false;
+  for_each_index(
+      std::make_integer_sequence<int, kernels_of<P>.programs.count>{}, [&]<int K>(index_constant<K>) {
+        for_each_index(std::make_integer_sequence<int, kernel_program<P, K>.tensors.count>{},
+                       [&]<int T>(index_constant<T>) {
+                         if (is_walked<kernel_group<P, K>, T> && kernel_program<P, K>.tensors[T].id == id)
+                           found = true;
+                       });
+      });
+  return found;
+}
+struct no_type_yet {};
+struct several_types {};
+template <const program& P, class Found, class B> constexpr auto add_type() {
+  if constexpr (!detail::binds_number<B> && !walks_name<P>(B::text.value())) {
+    return std::type_identity<Found>{};
+  } else if constexpr (detail::binds_number<B>) {
+    return std::type_identity<Found>{};
+  } else if constexpr (requires { typename decltype(B::view)::element; }) {
+    using T = std::remove_cv_t<typename decltype(B::view)::element>;
+    if constexpr (std::is_same_v<Found, no_type_yet> || std::is_same_v<Found, T>)
+      return std::type_identity<T>{};
+    else
+      return std::type_identity<several_types>{};
+  } else {
+    return std::type_identity<several_types>{};  // known at run time only
+  }
+}
+template <const program& P, class Found> constexpr auto find_type() { return std::type_identity<Found>{}; }
+template <const program& P, class Found, class First, class... Rest> constexpr auto find_type() {
+  return find_type<P, typename decltype(add_type<P, Found, First>())::type, Rest...>();
+}
+/// The element type of all operands that are read or written at every step, where the bindings say so.
+template <const program& P, class... B>
+using type_of_bindings = typename decltype(find_type<P, no_type_yet, B...>())::type;
+template <class T>
+inline constexpr bool is_float_type =
+    std::is_same_v<T, float> || std::is_same_v<T, bfloat16> || std::is_same_v<T, float16>;
+/// Whether an operand may turn out to be float64.
+template <class B> constexpr bool may_be_double() {
+  if constexpr (detail::binds_number<B>)
+    return false;
+  else if constexpr (requires { typename decltype(B::view)::element; })
+    return std::is_same_v<std::remove_cv_t<typename decltype(B::view)::element>, double>;
+  else
+    return true;
+}
+template <class T> using arithmetic_for = std::conditional_t<std::is_same_v<T, float>, float, approximate>;
+
 /// The operands' types that P has kernels for, and what follows from them.
 template <const program& P, class Run> std::int64_t with_types(const problem& bound, Run&& run) {
   dtype type = dtype::float32;
@@ -158,7 +209,16 @@ template <const program& P> void run(const cuda& executor, const problem& bound)
 template <const program& P, class... B>
   requires(detail::is_binding<B> && ...)
 void run(const cuda& executor, const B&... bindings) {
-  run<P>(executor, bind<P>(bindings...));
+  const problem bound = bind<P>(bindings...);
+  using T = cuda_detail::type_of_bindings<P, B...>;
+  if constexpr (cuda_detail::is_float_type<T> && !(cuda_detail::may_be_double<B>() || ...)) {
+    // One type for all, known here: no other kernels are compiled.
+    const iteration_space space = validate(P, bound, works_in_place<P>(), false);
+    cuda_detail::run_typed<P, cuda_detail::arithmetic_for<T>, cuda_detail::uniform_types<T>, false>(
+        executor, bound, space);
+  } else {
+    run<P>(executor, bound);
+  }
 }
 
 /// Bytes of device memory that run<P> with the same arguments needs as cuda{}.workspace.
@@ -168,7 +228,13 @@ template <const program& P> std::int64_t workspace_bytes(const problem& bound) {
 template <const program& P, class... B>
   requires(detail::is_binding<B> && ...)
 std::int64_t workspace_bytes(const B&... bindings) {
-  return workspace_bytes<P>(bind<P>(bindings...));
+  const problem bound = bind<P>(bindings...);
+  using T = cuda_detail::type_of_bindings<P, B...>;
+  if constexpr (cuda_detail::is_float_type<T> && !(cuda_detail::may_be_double<B>() || ...))
+    return cuda_detail::run_typed<P, cuda_detail::arithmetic_for<T>, cuda_detail::uniform_types<T>, true>(
+        cuda{}, bound, make_iteration_space(P, bound));
+  else
+    return workspace_bytes<P>(bound);
 }
 
 }  // namespace scandsl

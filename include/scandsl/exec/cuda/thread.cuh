@@ -53,14 +53,7 @@ template <class K, int Lanes> struct lane_group {
 
   __device__ __forceinline__ explicit lane_group(const arguments& given) : a(given) {}
 
-  /// Finds unit `index` (a lane, or a vector of lanes) and the range of the walk in one segment.
-  __device__ __forceinline__ void find(std::int64_t index, std::int64_t segment) {
-    const bool exists = index < a.lanes;
-    std::int64_t rest = exists ? index : a.lanes - 1;
-    first_lane = rest * Lanes;
-    low = 0;
-    high = a.steps;
-    valid = Lanes;
+  __device__ __forceinline__ void find_in_dimensions(std::int64_t rest) {
 #pragma unroll
     for (int t = 0; t < tensors; ++t) place[t] = 0;
 #pragma unroll 1
@@ -89,6 +82,26 @@ template <class K, int Lanes> struct lane_group {
         const std::int64_t left = a.steps - at * a.chunk;
         high = left < a.chunk ? left : a.chunk;
       }
+    }
+  }
+
+  /// Finds unit `index` (a lane, or a vector of lanes) and the range of the walk in one segment.
+  __device__ __forceinline__ void find(std::int64_t index, std::int64_t segment) {
+    const bool exists = index < a.lanes;
+    std::int64_t rest = exists ? index : a.lanes - 1;
+    first_lane = rest * Lanes;
+    low = 0;
+    high = a.steps;
+    valid = Lanes;
+    if (a.one_dimension) {
+#pragma unroll
+      for (int t = 0; t < tensors; ++t) place[t] = rest * a.lane[0].stride[t];
+      if (Lanes > 1) {
+        const std::int64_t left = a.inner_extent - first_lane;
+        valid = left < Lanes ? static_cast<int>(left) : Lanes;
+      }
+    } else {
+      find_in_dimensions(rest);
     }
     if (!exists) valid = 0;
     segment_index = segment;

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Runs the GPU benchmarks and writes one result file, as bench/README.md describes it.
+
+usage: bench/gpu/run.py EXECUTABLE OUTPUT.json    EXECUTABLE: build/bench/bench/gpu/scandsl_gpu_bench
+
+Where PyTorch is installed with CUDA, its own functions are timed on the same shapes, eager and compiled.
+"""
+
+import datetime
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+
+def command(*words: str) -> str:
+    """First line of what a command prints; "unknown" where it fails."""
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=True)
+        return done.stdout.strip().splitlines()[0]
+    except (OSError, subprocess.CalledProcessError, IndexError):
+        return "unknown"
+
+
+def torch_rows(ours: list[dict]) -> list[dict]:
+    """Rows of torch and torch_compile for the shapes of `ours`, with the same count of bytes."""
+    try:
+        import torch
+    except ImportError:
+        return []
+    if not torch.cuda.is_available():
+        return []
+    dtypes = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
+
+    def chunk_sum(x, reverse):
+        chunks = x.unflatten(1, (-1, 128))
+        if not reverse:
+            return chunks.cumsum(2).flatten(1, 2)
+        return chunks.flip(2).cumsum(2).flip(2).flatten(1, 2)
+
+    def function(row):
+        axis = row["axis"]
+        if row["op"] in ("logcumsumexp", "log_add_exp"):
+            return lambda x: torch.logcumsumexp(x, axis)
+        if row["op"] == "plain_sum":
+            return lambda x: x.cumsum(axis)
+        if row["op"] == "chunk_cumsum_decay":
+            return lambda x: chunk_sum(x, row["case"] == "reverse")
+        return None  # torch has no decayed sum
+
+    rows = []
+    for row in ours:
+        eager = function(row)
+        if eager is None:
+            continue
+        for provider, call in (("torch", eager), ("torch_compile", torch.compile(eager, dynamic=False))):
+            inputs = [torch.randn(row["shape"], device="cuda").to(dtypes[row["dtype"]]) for _ in range(2)]
+            times = []
+            try:
+                for i in range(12):
+                    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+                    begin.record()
+                    call(inputs[i % 2])
+                    end.record()
+                    end.synchronize()
+                    if i >= 2:
+                        times.append(begin.elapsed_time(end))
+            except (RuntimeError, torch.OutOfMemoryError) as reason:
+                print(f"{row['op']} {row['shape']}: {provider} left out: {reason}", file=sys.stderr)
+                continue
+            ms = statistics.median(times)
+            ratio = row["of_copy"] * row["ms"] / ms
+            gbs = row["gbs"] * row["ms"] / ms
+            rows.append({**row, "provider": provider, "ms": ms, "gbs": gbs, "of_copy": round(ratio, 4)})
+            del inputs
+            torch.cuda.empty_cache()
+    return rows
+
+
+def main() -> None:
+    executable, output = sys.argv[1:3]
+    printed = subprocess.run([executable], stdout=subprocess.PIPE, text=True, check=True).stdout
+    rows = [json.loads(line) for line in printed.splitlines()]
+    rows += torch_rows([row for row in rows if row["provider"] == "scandsl"])
+    now = datetime.datetime.now(datetime.timezone.utc)
+    commit = os.environ.get("SCANDSL_COMMIT") or command(
+        "git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"
+    )
+    gpu = command("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")
+    versions = {
+        "nvcc": command("sh", "-c", "nvcc --version | tail -n 1"),
+        "driver": command("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"),
+    }
+    try:
+        import torch
+
+        versions["torch"] = torch.__version__
+    except ImportError:
+        pass
+    result = {
+        "run": f"gpu-{commit}-{now:%Y%m%dT%H%M%SZ}",
+        "commit": commit,
+        "date": f"{now:%Y-%m-%dT%H:%M:%SZ}",
+        "machine": {"gpu": gpu},
+        "versions": versions,
+        "rows": rows,
+    }
+    Path(output).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    for row in rows:
+        what = f"{row['op']:20} {row['case']:14} {row['dtype']:5} {row['shape']!s:22} {row['axis']}"
+        print(f"{what} {row['provider']:14} {row['ms']:9.4g} ms  {row['of_copy']:.3f} of copy")
+
+
+if __name__ == "__main__":
+    main()
