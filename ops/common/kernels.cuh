@@ -22,7 +22,7 @@ template <const program& P> std::int64_t size_cuda(const problem& bound) {
   const iteration_space space = make_iteration_space(P, bound);
   return cuda_detail::with_types<P>(bound,
                                     [&]<class C, class T>(std::type_identity<C>, std::type_identity<T>) {
-                                      return launch_typed<P, C, T>(cuda{}, bound, space, true);
+                                      return launch_typed<P, C, T>(cuda{nullptr}, bound, space, true);
                                     });
 }
 

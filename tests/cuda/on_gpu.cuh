@@ -111,7 +111,7 @@ private:
 template <const program& P, class C, class Types> void run_over_copies(const problem& host) {
   const iteration_space space = validate(P, host, works_in_place<P>());
   device_copies copies(P, host);
-  const std::int64_t bytes = cuda_detail::run_typed<P, C, Types, true>(cuda{}, copies.bound, space);
+  const std::int64_t bytes = cuda_detail::run_typed<P, C, Types, true>(cuda{nullptr}, copies.bound, space);
   cuda_detail::run_typed<P, C, Types, false>(cuda{nullptr, copies.workspace(bytes)}, copies.bound, space);
   copies.fetch();
 }

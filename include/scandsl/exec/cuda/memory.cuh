@@ -111,22 +111,19 @@ template <class T, int N> struct packed {
       for (int i = 0; i < N; ++i) set_bits(i, narrow<T>(values[i]));
     }
   }
-  /// The elements in the opposite order where `flip` holds.
-  __device__ __forceinline__ void reverse_if(bool flip) {
+  /// Puts the elements in the opposite order.
+  __device__ __forceinline__ void reverse() {
     packed flipped;
 #pragma unroll
     for (int w = 0; w < count; ++w) {
-      if constexpr (halves) {
-        const std::uint32_t other = word[count - 1 - w];
-        flipped.word[w] = N > 1 ? __byte_perm(other, 0, 0x1032) : other;
-      } else if constexpr (sizeof(T) == 4) {
+      if constexpr (halves)
+        flipped.word[w] = N > 1 ? __byte_perm(word[count - 1 - w], 0, 0x1032) : word[0];
+      else if constexpr (sizeof(T) == 4)
         flipped.word[w] = word[count - 1 - w];
-      } else {
+      else
         flipped.word[w] = word[(count / 2 - 1 - w / 2) * 2 + w % 2];
-      }
     }
-#pragma unroll
-    for (int w = 0; w < count; ++w) word[w] = flip ? flipped.word[w] : word[w];
+    *this = flipped;
   }
 
   __device__ __forceinline__ void load(const T* from) {

@@ -221,9 +221,9 @@ void run(const cuda& executor, const B&... bindings) {
   }
 }
 
-/// Bytes of device memory that run<P> with the same arguments needs as cuda{}.workspace.
+/// Bytes of device memory that run<P> with the same arguments needs as the workspace of cuda.
 template <const program& P> std::int64_t workspace_bytes(const problem& bound) {
-  return cuda_detail::run_bound<P, true>(cuda{}, bound, make_iteration_space(P, bound));
+  return cuda_detail::run_bound<P, true>(cuda{nullptr}, bound, make_iteration_space(P, bound));
 }
 template <const program& P, class... B>
   requires(detail::is_binding<B> && ...)
@@ -232,7 +232,7 @@ std::int64_t workspace_bytes(const B&... bindings) {
   using T = cuda_detail::type_of_bindings<P, B...>;
   if constexpr (cuda_detail::is_float_type<T> && !(cuda_detail::may_be_double<B>() || ...))
     return cuda_detail::run_typed<P, cuda_detail::arithmetic_for<T>, cuda_detail::uniform_types<T>, true>(
-        cuda{}, bound, make_iteration_space(P, bound));
+        cuda{nullptr}, bound, make_iteration_space(P, bound));
   else
     return workspace_bytes<P>(bound);
 }

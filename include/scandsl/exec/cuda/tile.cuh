@@ -108,10 +108,11 @@ template <class K, int S, class Place> struct tile : Place {
       if (!std::is_same_v<T, any_type> && this->whole(t)) {
 #pragma unroll
         for (int v = 0; v < vectors; ++v) registers.vector[v].load(first + v * next);
-        if constexpr (Place::can_flip) {
+        if constexpr (Place::can_flip)
+          if (this->flipped()) {
 #pragma unroll
-          for (int v = 0; v < vectors; ++v) registers.vector[v].reverse_if(this->flipped());
-        }
+            for (int v = 0; v < vectors; ++v) registers.vector[v].reverse();
+          }
       } else if (!std::is_same_v<T, any_type> && memory.mode == access::same) {
 #pragma unroll
         for (int v = 0; v < vectors; ++v) {
@@ -218,11 +219,13 @@ private:
     if (!std::is_same_v<T, any_type> && this->whole(Tensor)) {
       E* const first = static_cast<E*>(memory.data) + this->first(Tensor);
       const std::int64_t next = this->next(Tensor);
+      if constexpr (Place::can_flip)
+        if (this->flipped()) {
 #pragma unroll
-      for (int v = 0; v < vectors; ++v) {
-        if constexpr (Place::can_flip) values.vector[v].reverse_if(this->flipped());
-        values.vector[v].store(first + v * next);
-      }
+          for (int v = 0; v < vectors; ++v) values.vector[v].reverse();
+        }
+#pragma unroll
+      for (int v = 0; v < vectors; ++v) values.vector[v].store(first + v * next);
     } else {
 #pragma unroll
       for (int v = 0; v < vectors; ++v)

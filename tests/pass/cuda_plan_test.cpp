@@ -1,0 +1,109 @@
+#include "scandsl/pass/cuda_plan.hpp"
+
+#include <algorithm>
+
+#include "scandsl/expr/operators.hpp"
+#include "scandsl/ir/lower.hpp"
+#include "scandsl/pass/sink.hpp"
+#include "support/catch.hpp"
+
+using namespace scandsl;
+
+namespace {
+
+constexpr axis<"b"> b;
+constexpr axis<"n"> n;
+constexpr axis<"s"> s;
+constexpr tensor<"x"> x;
+constexpr tensor<"offsets"> offsets;
+constexpr scalar<"chunk"> chunk;
+constexpr scalar<"flag"> flag;
+constexpr auto sums =
+    scan(plain_sum, over(n).restart_every(value_or(chunk, 0)).restart_at(offsets(s)), x(b, n));
+inline constexpr auto summed = op<"summed">(out<"y">(b, n) = sums);
+inline constexpr auto with_last =
+    op<"with_last">(out<"y">(b, n) = sums, out<"final">(s, b).optional() = last(sums));
+inline constexpr auto doubled = op<"doubled">(out<"y">(b, n) = 2.0 * x(b, n));
+
+/// The plan of P's only kernel for x and y of bfloat16, their axes bound to the given dimensions.
+template <const program& P>
+cuda_kernel_plan plan_for(const dims& along_b, const dims& along_n, double chunk_size = 0,
+                          std::int64_t sequences = 0) {
+  const program& p = kernel_program<P, 0>;
+  problem bound = unbound_problem(p);
+  for (const char* id : {"x", "y"}) {
+    bound_tensor& t = bound.tensors[static_cast<std::size_t>(p.find_tensor(make_name(id)))];
+    t.bound = true;
+    t.view = {nullptr, dtype::bfloat16, true, 2, {along_b, along_n}};
+  }
+  if (const int at = p.find_parameter(make_name("chunk")); at >= 0)
+    bound.parameters[static_cast<std::size_t>(at)] = chunk_size;
+  if (sequences > 0) {
+    bound_tensor& t = bound.tensors[static_cast<std::size_t>(p.find_tensor(make_name("offsets")))];
+    t.bound = true;
+    t.view = {nullptr, dtype::int32, false, 1, {dims{{sequences + 1, 1}}}};
+  }
+  const iteration_space space = make_iteration_space(p, bound);
+  return plan_cuda_kernel(p, kernel_table<P, 0>, bound, space, {8, 8, 256, 8, 4}, {});
+}
+
+std::int64_t lanes_in(const std::vector<dimension>& dimensions) { return loop_nest::count(dimensions); }
+
+}  // namespace
+
+TEST_CASE("the arrangement follows what lies side by side", "[pass][cuda]") {
+  const cuda_kernel_plan rows = plan_for<summed>({{96, 2048}}, {{2048, 1}});
+  CHECK(rows.arrangement == cuda_arrangement::row);
+  CHECK(rows.lane_threads == 2048 / 32);  // a thread holds 4 vectors of 8
+  const cuda_kernel_plan strips = plan_for<summed>({{12, 8192 * 2048}, {2048, 1}}, {{8192, 2048}});
+  CHECK(strips.arrangement == cuda_arrangement::strip);
+  CHECK(strips.lane_threads >= cuda_strip_policy::fewest_lane_threads);
+  CHECK(strips.nest.lanes.back().extent == 2048);
+}
+
+TEST_CASE("short rows share a warp, and few lanes do not take threads they have no use for", "[pass][cuda]") {
+  CHECK(plan_for<summed>({{1000, 16}}, {{16, 1}}).lane_threads == 1);
+  CHECK(plan_for<summed>({{1000, 100}}, {{100, 1}}).lane_threads == 4);
+  CHECK(plan_for<summed>({{3, 1}}, {{5000, 3}}).lane_threads == 1);
+}
+
+TEST_CASE("chunks become lanes where nothing runs through them", "[pass][cuda]") {
+  const cuda_kernel_plan folded = plan_for<summed>({{4, 300 * 64}, {64, 1}}, {{300, 64}}, 128);
+  REQUIRE(folded.chunk_dimension >= 0);
+  CHECK(folded.chunk == 128);
+  CHECK(folded.nest.lanes[static_cast<std::size_t>(folded.chunk_dimension)].extent ==
+        3);  // the last one is short
+  CHECK(lanes_in(folded.nest.lanes) == 4 * 64 * 3);
+  CHECK(folded.nest.lanes.back().extent == 64);
+  // A last value, or packed sequences, need the walk to go on.
+  CHECK(plan_for<with_last>({{4, 300 * 64}, {64, 1}}, {{300, 64}}, 128).chunk_dimension == -1);
+  CHECK(plan_for<summed>({{4, 300 * 64}, {64, 1}}, {{300, 64}}, 128, 5).chunk_dimension == -1);
+  CHECK(plan_for<summed>({{4, 300 * 64}, {64, 1}}, {{300, 64}}, 300).chunk == 0);  // one chunk is none
+}
+
+TEST_CASE("packed sequences are blocks of their own", "[pass][cuda]") {
+  const cuda_kernel_plan plan = plan_for<with_last>({{4, 1000}}, {{1000, 1}}, 0, 7);
+  CHECK(plan.packed);
+  CHECK(plan.segments == 7);
+}
+
+TEST_CASE("without scans tiles are independent of each other", "[pass][cuda]") {
+  const cuda_kernel_plan plan = plan_for<doubled>({{3, 100000}}, {{100000, 1}});
+  CHECK(plan.arrangement == cuda_arrangement::row);
+  REQUIRE(plan.chunk_dimension >= 0);
+  CHECK(lanes_in(plan.nest.lanes) * plan.chunk >= 300000);
+}
+
+TEST_CASE("a select on a flag moves below the functions that both sides share", "[pass]") {
+  constexpr auto scanned = scan(log_add_exp, over(n).exclusive(flag), x(b, n));
+  static constexpr program p = op<"either">(out<"y">(b, n) = scanned);
+  const program kernel = prepare(p);
+  const auto count = [&](auto matches) {
+    return std::count_if(kernel.nodes.begin(), kernel.nodes.end(), matches);
+  };
+  CHECK(count([](const node& each) { return is_apply<primitive::log_op>(each); }) == 1);
+  // Of a condition on values it is left where it stands: the two sides may share nothing worth it.
+  static constexpr program q =
+      op<"clipped">(out<"y">(b, n) = select(x(b, n) > 0.0, exp(x(b, n)), exp(-x(b, n))));
+  CHECK(sink_selects(q) == q);
+}
