@@ -55,6 +55,7 @@ def torch_rows(ours: list[dict]) -> list[dict]:
         eager = function(row)
         if eager is None:
             continue
+        torch.compiler.reset()  # else many shapes reach the limit of recompilations and run eagerly
         for provider, call in (("torch", eager), ("torch_compile", torch.compile(eager, dynamic=False))):
             inputs = [torch.randn(row["shape"], device="cuda").to(dtypes[row["dtype"]]) for _ in range(2)]
             times = []
