@@ -4,9 +4,9 @@
 #include "scandsl/core/arithmetic.hpp"
 #include "scandsl/core/dtype.hpp"
 
-/// Arithmetic for kernels whose operands all have 16 bits: float32 with the hardware's approximations of a
-/// few functions, each named here with its error (CUDA C++ Programming Guide, "Intrinsic functions"; measured
-/// by tests/cuda). They are at least a hundred times finer than the storage's rounding.
+/// Arithmetic for kernels whose operands all have 16 bits: float32 with the hardware's approximations of a few
+/// functions, each named here with the error that the CUDA C++ Programming Guide and the PTX manual state. They
+/// are hundreds of times finer than the storage's rounding.
 namespace scandsl::cuda_detail {
 
 struct approximate {
@@ -34,7 +34,7 @@ __device__ __forceinline__ approximate operator-(approximate x, approximate y) {
 __device__ __forceinline__ approximate operator*(approximate x, approximate y) {
   return approximate(x.value * y.value);
 }
-/// 1 ulp.
+/// Correctly rounded.
 __device__ __forceinline__ approximate operator/(approximate x, approximate y) {
   return approximate(x.value / y.value);
 }
