@@ -4,9 +4,9 @@
 #include "scandsl/core/arithmetic.hpp"
 #include "scandsl/core/dtype.hpp"
 
-/// Arithmetic for kernels whose operands all have 16 bits: float32 with the hardware's approximations of a few
-/// functions, each named here with the error that the CUDA C++ Programming Guide and the PTX manual state. They
-/// are hundreds of times finer than the storage's rounding.
+/// Arithmetic for kernels whose operands all have 16 bits: float32 with the hardware's approximations of a
+/// few functions, each named here with the error that the CUDA C++ Programming Guide and the PTX manual
+/// state. They are hundreds of times finer than the storage's rounding.
 namespace scandsl::cuda_detail {
 
 struct approximate {
