@@ -22,6 +22,14 @@ template <name N> inline constexpr auto key = hana::type_c<name_key<N>>;
 
 template <class B> constexpr bool binds_number = requires(B binding) { binding.value; };
 
+/// Whether a binding's element type is, or may turn out to be, double.
+template <class B> constexpr bool binds_double() {
+  if constexpr (requires { typename decltype(B::view)::element; })
+    return std::is_same_v<std::remove_cv_t<typename decltype(B::view)::element>, double>;
+  else
+    return !binds_number<B>;
+}
+
 template <const program& P, int T, class B> void check_tensor_binding() {
   constexpr tensor_decl declared = P.tensors[T];
   constexpr auto shown = check::shown<declared.id>();

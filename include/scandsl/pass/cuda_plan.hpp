@@ -37,7 +37,6 @@ struct cuda_row_policy {
 
 struct cuda_device {
   int multiprocessors = 132;
-  std::int64_t l2_bytes = 50 << 20;
 };
 
 enum class cuda_arrangement {

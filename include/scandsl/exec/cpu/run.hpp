@@ -86,14 +86,6 @@ void run_as(const cpu& executor, const problem& bound, const iteration_space& sp
                  });
 }
 
-/// Whether a binding's element type is, or may turn out to be, double.
-template <class B> constexpr bool binds_double() {
-  if constexpr (requires { typename decltype(B::view)::element; })
-    return std::is_same_v<std::remove_cv_t<typename decltype(B::view)::element>, double>;
-  else
-    return !detail::binds_number<B>;
-}
-
 template <const program& P, bool MayBeDouble> void run_bound(const cpu& executor, const problem& bound) {
   const iteration_space space = validate(P, bound, works_in_place<P>());
   if constexpr (MayBeDouble)
@@ -108,7 +100,7 @@ template <const program& P, bool MayBeDouble> void run_bound(const cpu& executor
 /// is, in float32 otherwise; each output is rounded once, to its own type. Throws shape_error, dtype_error,
 /// argument_error or overlap_error before anything is written. Zero extents are fine.
 template <const program& P, class... B> void run(const cpu& executor, const B&... bindings) {
-  constexpr bool may_be_double = (cpu_detail::binds_double<B>() || ...);
+  constexpr bool may_be_double = (detail::binds_double<B>() || ...);
   cpu_detail::run_bound<P, may_be_double>(executor, bind<P>(bindings...));
 }
 

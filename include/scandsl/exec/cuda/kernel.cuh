@@ -27,7 +27,6 @@ template <class Group> inline constexpr int sweep_count = Group::plan.sweeps;
 template <class Group> inline constexpr int scan_count = Group::value.scans.count;
 template <class Group, int S> inline constexpr int rounds_of = Group::plan.rounds[S];
 template <class Group, int S> inline constexpr bool sweep_has_scans = Group::plan.sweep[S].has_scans;
-template <class Group, int Scan> inline constexpr int sweep_of = Group::plan.sweep_of_scan[Scan];
 template <class Group, int Scan> inline constexpr int round_of = Group::plan.round_of_scan[Scan];
 template <class Group, int Scan> inline constexpr int components_of = Group::value.scans[Scan].components;
 /// Whether the scan's state is (m, s) and m may be held fixed over a tile (the tile's frame).
@@ -49,14 +48,17 @@ constexpr bool walks_along(const schedule& plan, axis_mask axes) {
   return plan.axis < 0 ? axes != 0 : (axes >> plan.axis & 1U) != 0;
 }
 
+/// Whether sweep s reads node i, a load, from memory.
+template <class Group> constexpr bool sweep_reads(int s, int i) {
+  return Group::plan.sweep[s].from[i] == source::memory || Group::plan.aggregate[s].from[i] == source::memory;
+}
+
 /// Lists of nodes, each as a type with a member `list`.
 template <class Group, int S> struct walked_loads {  ///< read at every step of sweep S
   static constexpr node_list list = [] {
     node_list nodes;
     for (int i = 0; i < Group::value.nodes.count; ++i)
-      if ((Group::plan.sweep[S].from[i] == source::memory ||
-           Group::plan.aggregate[S].from[i] == source::memory) &&
-          walks_along(Group::plan, Group::value.nodes[i].axes))
+      if (sweep_reads<Group>(S, i) && walks_along(Group::plan, Group::value.nodes[i].axes))
         nodes.push_back(i);
     return nodes;
   }();
@@ -66,9 +68,7 @@ template <class Group> struct still_loads {  ///< read in sweeps, but the same a
     node_list nodes;
     for (int i = 0; i < Group::value.nodes.count; ++i)
       for (int s = 0; s < Group::plan.sweeps; ++s)
-        if ((Group::plan.sweep[s].from[i] == source::memory ||
-             Group::plan.aggregate[s].from[i] == source::memory) &&
-            !walks_along(Group::plan, Group::value.nodes[i].axes)) {
+        if (sweep_reads<Group>(s, i) && !walks_along(Group::plan, Group::value.nodes[i].axes)) {
           nodes.push_back(i);
           break;
         }

@@ -17,9 +17,7 @@ template <class Group, int T> constexpr bool find_walked() {
   for (int s = 0; s < Group::plan.sweeps; ++s) {
     for (int i = 0; i < Group::value.nodes.count; ++i) {
       const node& n = Group::value.nodes[i];
-      if (n.op == opcode::load && n.target == T &&
-          (Group::plan.sweep[s].from[i] == source::memory ||
-           Group::plan.aggregate[s].from[i] == source::memory) &&
+      if (n.op == opcode::load && n.target == T && sweep_reads<Group>(s, i) &&
           walks_along(Group::plan, n.axes))
         return true;
     }

@@ -53,12 +53,11 @@ struct workspace_cursor {
 };
 
 inline cuda_device current_device() {
-  int index = 0, multiprocessors = 0, l2 = 0;
+  int index = 0, multiprocessors = 0;
   check(cudaGetDevice(&index), "finding the current device");
   check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, index),
         "reading the device");
-  check(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, index), "reading the device");
-  return {multiprocessors, l2};
+  return {multiprocessors};
 }
 
 /// Whether one type fits every operand that is read or written at every step; it then is `type`.
@@ -139,9 +138,7 @@ template <const program& P> constexpr bool walks_name(const name& id) {
 struct no_type_yet {};
 struct several_types {};
 template <const program& P, class Found, class B> constexpr auto add_type() {
-  if constexpr (!detail::binds_number<B> && !walks_name<P>(B::text.value())) {
-    return std::type_identity<Found>{};
-  } else if constexpr (detail::binds_number<B>) {
+  if constexpr (detail::binds_number<B> || !walks_name<P>(B::text.value())) {
     return std::type_identity<Found>{};
   } else if constexpr (requires { typename decltype(B::view)::element; }) {
     using T = std::remove_cv_t<typename decltype(B::view)::element>;
@@ -163,15 +160,6 @@ using type_of_bindings = typename decltype(find_type<P, no_type_yet, B...>())::t
 template <class T>
 inline constexpr bool is_float_type =
     std::is_same_v<T, float> || std::is_same_v<T, bfloat16> || std::is_same_v<T, float16>;
-/// Whether an operand may turn out to be float64.
-template <class B> constexpr bool may_be_double() {
-  if constexpr (detail::binds_number<B>)
-    return false;
-  else if constexpr (requires { typename decltype(B::view)::element; })
-    return std::is_same_v<std::remove_cv_t<typename decltype(B::view)::element>, double>;
-  else
-    return true;
-}
 template <class T> using arithmetic_for = std::conditional_t<std::is_same_v<T, float>, float, approximate>;
 
 /// The operands' types that P has kernels for, and what follows from them.
@@ -211,7 +199,7 @@ template <const program& P, class... B>
 void run(const cuda& executor, const B&... bindings) {
   const problem bound = bind<P>(bindings...);
   using T = cuda_detail::type_of_bindings<P, B...>;
-  if constexpr (cuda_detail::is_float_type<T> && !(cuda_detail::may_be_double<B>() || ...)) {
+  if constexpr (cuda_detail::is_float_type<T> && !(detail::binds_double<B>() || ...)) {
     // One type for all, known here: no other kernels are compiled.
     const iteration_space space = validate(P, bound, works_in_place<P>(), false);
     cuda_detail::run_typed<P, cuda_detail::arithmetic_for<T>, cuda_detail::uniform_types<T>, false>(
@@ -230,7 +218,7 @@ template <const program& P, class... B>
 std::int64_t workspace_bytes(const B&... bindings) {
   const problem bound = bind<P>(bindings...);
   using T = cuda_detail::type_of_bindings<P, B...>;
-  if constexpr (cuda_detail::is_float_type<T> && !(cuda_detail::may_be_double<B>() || ...))
+  if constexpr (cuda_detail::is_float_type<T> && !(detail::binds_double<B>() || ...))
     return cuda_detail::run_typed<P, cuda_detail::arithmetic_for<T>, cuda_detail::uniform_types<T>, true>(
         cuda{nullptr}, bound, make_iteration_space(P, bound));
   else
