@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <stdexcept>
@@ -107,12 +108,21 @@ private:
   }
 };
 
+/// The device that plans are made for: the one at hand, on which the tests' few lanes look back; or one that a
+/// single block keeps busy, so that lanes are walked (SCANDSL_TEST_WALKS).
+inline cuda_device planned_device() {
+  return std::getenv("SCANDSL_TEST_WALKS") == nullptr ? cuda_detail::current_device() : cuda_device{0};
+}
+
 /// Runs P with the kernels of the given types.
 template <const program& P, class C, class Types> void run_over_copies(const problem& host) {
   const iteration_space space = validate(P, host, works_in_place<P>());
   device_copies copies(P, host);
-  const std::int64_t bytes = cuda_detail::run_typed<P, C, Types, true>(cuda{nullptr}, copies.bound, space);
-  cuda_detail::run_typed<P, C, Types, false>(cuda{nullptr, copies.workspace(bytes)}, copies.bound, space);
+  const cuda_device device = planned_device();
+  const std::int64_t bytes =
+      cuda_detail::run_typed<P, C, Types, true>(cuda{nullptr}, copies.bound, space, device);
+  cuda_detail::run_typed<P, C, Types, false>(cuda{nullptr, copies.workspace(bytes)}, copies.bound, space,
+                                             device);
   copies.fetch();
 }
 

@@ -15,6 +15,18 @@ inline constexpr stage_schedule stage_of = Kind == stage_kind::boundary ? Group:
                                            : Kind == stage_kind::sweep  ? Group::plan.sweep[Index]
                                                                         : Group::plan.aggregate[Index];
 
+/// Whether node I is the s of a log-sum (m, s), or one of two such by a condition.
+template <class Group, int I> constexpr bool find_log_sum_value() {
+  constexpr node each = node_at<Group, I>;
+  if constexpr (each.op == opcode::scan || each.op == opcode::carry)
+    return scan_at<Group, each.target>.log_sum && each.component == 1;
+  else if constexpr (is_apply<primitive::select_op>(each))
+    return find_log_sum_value<Group, each.operand[1]>() && find_log_sum_value<Group, each.operand[2]>();
+  else
+    return false;
+}
+template <class Group, int I> inline constexpr bool is_log_sum_value = find_log_sum_value<Group, I>();
+
 /// `Group` has a program `value` and its schedule `plan`.
 template <class Group, stage_kind Kind, int Index> struct stage {
   struct uniform_nodes {
@@ -76,7 +88,8 @@ template <class Group, stage_kind Kind, int Index> struct stage {
 
   /// Computes the stage's nodes. `memory` gives what is not computed here: memory.read(index_constant<I>)
   /// the value of node I, memory.last(scan, component) a final state, and memory.advance(scan, elements,
-  /// before, after) takes one step of a scan and calls those two with its states before and after the step.
+  /// before, after) takes one step of a scan and calls those two with its states before and after the step;
+  /// memory.log_of_sum(s), if there is such a function, the logarithm of a log-sum's s.
   /// With takes_branches what a uniform select leaves out is skipped, else both sides are computed.
   template <class T, class V, class Memory>
   SCANDSL_HD static void evaluate(uniforms<T>& u, variables<V>& v, Memory&& memory) {
@@ -112,7 +125,14 @@ private:
       else
         slot<I>(v) = apply_node<Group, I>([&]<int J>(index_constant<J>) { return get<J>(u, v); });
     } else if constexpr (each.op == opcode::apply) {
-      slot<I>(v) = apply_node<Group, I>([&]<int J>(index_constant<J>) { return get<J>(u, v); });
+      if constexpr (is_apply<primitive::log_op>(each) && requires { memory.log_of_sum(V()); }) {
+        if constexpr (is_log_sum_value<Group, each.operand[0]>)
+          slot<I>(v) = memory.log_of_sum(get<each.operand[0]>(u, v));
+        else
+          slot<I>(v) = primitive::log_op::value(get<each.operand[0]>(u, v));
+      } else {
+        slot<I>(v) = apply_node<Group, I>([&]<int J>(index_constant<J>) { return get<J>(u, v); });
+      }
     }
   }
 

@@ -20,19 +20,31 @@ struct cuda_strip_policy {
   static constexpr int most_steps = 8;
   /// Nodes that one thread's unrolled tile may evaluate: beyond, compilers take minutes and registers spill.
   static constexpr int unrolled_work = 1536;
-  /// Threads side by side: pieces of a row under 128 bytes cost bandwidth.
-  static constexpr int fewest_lane_threads = 8;
+  /// Bytes side by side: pieces of a row under 128 bytes cost bandwidth.
+  static constexpr int fewest_bytes = 128;
   static constexpr int most_lane_threads = 256;
 };
 
 /// Sizes of the row arrangement (exec/cuda/row.cuh).
 struct cuda_row_policy {
   static constexpr int threads = 256;
-  static constexpr int blocks_resident = 2;
+  static constexpr int blocks_resident = 2, blocks_resident_of_one_tile = 3;
   /// Steps a thread holds: what it does once (finding its row) then weighs little. Fewer where states are
   /// large, or where what is held would take more registers than this.
   static constexpr int elements = 32;
-  static constexpr int held_words = 32;
+  static constexpr int held_words = 16;
+};
+
+/// Sizes of the look-back (exec/cuda/lookback.cuh).
+struct cuda_lookback_policy {
+  static constexpr int strip_threads = 128;
+  /// Bytes side by side in a strip: pieces of a row under 128 bytes cost bandwidth.
+  static constexpr int strip_bytes = 128;
+  /// What a thread holds of a tile, in bytes of all operands: several tiles wait in shared memory.
+  static constexpr int held_bytes_of_strip = 128, held_bytes_of_row = 64;
+  static constexpr int blocks_resident = 2;
+  /// A walk keeps the device busy from so many blocks a multiprocessor on.
+  static constexpr int blocks_of_a_walk = 2;
 };
 
 struct cuda_device {
@@ -49,6 +61,8 @@ struct cuda_tile_shape {
   int strip_lanes = 8, strip_steps = 8;  ///< a thread of a strip
   int strip_threads = 256;
   int row_steps = 8, row_vectors = 2;  ///< a thread of a row
+  bool lookback = false;  ///< there is a look-back kernel; its threads' parts of a tile:
+  int lookback_lanes = 8, lookback_steps = 8, lookback_vectors = 4;
 };
 
 struct cuda_kernel_plan {
@@ -59,6 +73,7 @@ struct cuda_kernel_plan {
   std::int64_t segments = 1;
   bool packed = false;
   int lane_threads = 1;
+  std::int64_t lookback_tiles = 0;  ///< more than 0: a look-back, with so many tiles of each lane
 };
 
 namespace detail {
@@ -111,6 +126,36 @@ inline void fold(const program& p, cuda_kernel_plan& plan, std::int64_t length) 
 
 }  // namespace detail
 
+namespace detail {
+
+/// Whether one pass of look-back can run the program: a single sweep whose scans do not wait for each other.
+inline bool can_look_back(const walk_table& table, const cuda_kernel_plan& plan, const cuda_tile_shape& shape) {
+  return shape.lookback && table.sweeps == 1 && table.sweep[0].has_scans && table.rounds[0] == 1 &&
+         plan.nest.walk.size() == 1 && !plan.packed && (plan.chunk == 0 || plan.chunk_dimension >= 0);
+}
+
+/// Turns a walk of few blocks over many tiles into a look-back.
+inline void consider_lookback(const walk_table& table, cuda_kernel_plan& plan, const cuda_tile_shape& shape,
+                              const cuda_device& device, std::int64_t lanes, std::int64_t blocks,
+                              std::int64_t length) {
+  if (!can_look_back(table, plan, shape) ||
+      blocks >= cuda_lookback_policy::blocks_of_a_walk * device.multiprocessors)
+    return;
+  int lane_threads = cuda_row_policy::threads;
+  std::int64_t tile = std::int64_t{lane_threads} * shape.row_steps * shape.lookback_vectors;
+  if (plan.arrangement == cuda_arrangement::strip) {
+    const int most = cuda_lookback_policy::strip_bytes * shape.row_steps / (16 * shape.lookback_lanes);
+    lane_threads = power_of_two_above((lanes + shape.lookback_lanes - 1) / shape.lookback_lanes, most);
+    tile = std::int64_t{cuda_lookback_policy::strip_threads} / lane_threads * shape.lookback_steps;
+  }
+  const std::int64_t tiles = (length + tile - 1) / tile;
+  if (tiles < 2) return;
+  plan.lane_threads = lane_threads;
+  plan.lookback_tiles = tiles;
+}
+
+}  // namespace detail
+
 /// Plans one kernel program.
 inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& table, const problem& bound,
                                          const iteration_space& space, const cuda_tile_shape& shape,
@@ -145,25 +190,28 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
         detail::power_of_two_above((length + a_thread - 1) / a_thread, cuda_row_policy::threads);
     if (p.scans.count == 0 && nest.walk.size() == 1 && plan.lane_threads * a_thread < length)
       detail::fold(p, plan, plan.lane_threads * a_thread);
+    const std::int64_t rows = cuda_row_policy::threads / plan.lane_threads;
+    detail::consider_lookback(table, plan, shape, device, 1, (nest.lane_count() + rows - 1) / rows, length);
     return plan;
   }
   std::int64_t units = (nest.lanes.back().extent + shape.strip_lanes - 1) / shape.strip_lanes;
   for (std::size_t i = 0; i + 1 < nest.lanes.size(); ++i) units *= nest.lanes[i].extent;
   const int segments_wanted =
       detail::power_of_two_above((length + shape.strip_steps - 1) / shape.strip_steps, shape.strip_threads);
-  plan.lane_threads =
-      std::clamp(shape.strip_threads / segments_wanted, cuda_strip_policy::fewest_lane_threads,
-                 cuda_strip_policy::most_lane_threads);
+  const int fewest = cuda_strip_policy::fewest_bytes * shape.row_steps / (16 * shape.strip_lanes);
+  plan.lane_threads = std::clamp(shape.strip_threads / segments_wanted, fewest, cuda_strip_policy::most_lane_threads);
   plan.lane_threads =
       std::min(plan.lane_threads, detail::power_of_two_above(units, cuda_strip_policy::most_lane_threads));
   // Wider pieces of a row where there are blocks enough for every multiprocessor all the same.
   const int tile = shape.strip_threads / plan.lane_threads * shape.strip_steps;
-  if (plan.lane_threads < 16 && tile > 128 && units / 16 >= 4 * device.multiprocessors)
-    plan.lane_threads = 16;
+  if (plan.lane_threads == fewest && tile > 128 && units / (2 * fewest) >= 4 * device.multiprocessors)
+    plan.lane_threads = 2 * fewest;
   if (p.scans.count == 0 && nest.walk.size() == 1) {
     const std::int64_t steps = shape.strip_threads / plan.lane_threads * shape.strip_steps;
     if (steps < length) detail::fold(p, plan, steps);
   }
+  detail::consider_lookback(table, plan, shape, device, nest.lanes.back().extent,
+                            (units + plan.lane_threads - 1) / plan.lane_threads, length);
   return plan;
 }
 

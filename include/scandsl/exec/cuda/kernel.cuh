@@ -53,6 +53,33 @@ template <class Group> constexpr bool sweep_reads(int s, int i) {
   return Group::plan.sweep[s].from[i] == source::memory || Group::plan.aggregate[s].from[i] == source::memory;
 }
 
+template <class Group, int T> constexpr bool find_walked() {
+  for (int s = 0; s < Group::plan.sweeps; ++s) {
+    for (int i = 0; i < Group::value.nodes.count; ++i) {
+      const node& n = Group::value.nodes[i];
+      if (n.op == opcode::load && n.target == T && sweep_reads<Group>(s, i) &&
+          walks_along(Group::plan, n.axes))
+        return true;
+    }
+    for (const std::int16_t store : Group::plan.sweep[s].stores)
+      if (Group::value.stores[store].tensor == T) return true;
+  }
+  return false;
+}
+/// Whether the sweeps read or write tensor T at every step.
+template <class Group, int T> inline constexpr bool is_walked = find_walked<Group, T>();
+
+template <class Group> struct walked_tensors {  ///< as numbers
+  static constexpr node_list list = [] {
+    node_list tensors;
+    for_each_index(std::make_integer_sequence<int, Group::value.tensors.count>{},
+                   [&]<int T>(index_constant<T>) {
+                     if (is_walked<Group, T>) tensors.push_back(T);
+                   });
+    return tensors;
+  }();
+};
+
 /// Lists of nodes, each as a type with a member `list`.
 template <class Group, int S> struct walked_loads {  ///< read at every step of sweep S
   static constexpr node_list list = [] {
@@ -124,6 +151,23 @@ template <class K, int S> constexpr bool find_framed() {
   return framed && seen && !std::is_same_v<typename K::compute, double>;
 }
 template <class K, int S> inline constexpr bool can_be_framed = find_framed<K, S>();
+
+// ---- barriers of a block's first threads; a kernel may have others beside them
+
+/// Waits for `Threads` threads.
+template <int Threads> __device__ __forceinline__ void wait_for_all() {
+  asm volatile("bar.sync 0, %0;" ::"n"(Threads) : "memory");
+}
+/// ... and says whether any of them said so.
+template <int Threads> __device__ __forceinline__ bool any_of_all(bool mine) {
+  std::uint32_t any;
+  asm volatile(
+      "{ .reg .pred p, q; setp.ne.u32 p, %1, 0; bar.red.or.pred q, 0, %2, p; selp.u32 %0, 1, 0, q; }"
+      : "=r"(any)
+      : "r"(static_cast<std::uint32_t>(mine)), "n"(Threads)
+      : "memory");
+  return any != 0;
+}
 
 // ---- states
 

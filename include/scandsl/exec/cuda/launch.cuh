@@ -1,6 +1,7 @@
 #pragma once
 #include <cuda_runtime.h>
 
+#include "scandsl/exec/cuda/lookback.cuh"
 #include "scandsl/exec/cuda/walk.cuh"
 #include "scandsl/pass/cuda_plan.hpp"
 
@@ -13,25 +14,17 @@ inline void check(cudaError_t status, const char* what) {
                      "see the CUDA runtime's description of that error");
 }
 
-template <class Group, int T> constexpr bool find_walked() {
-  for (int s = 0; s < Group::plan.sweeps; ++s) {
-    for (int i = 0; i < Group::value.nodes.count; ++i) {
-      const node& n = Group::value.nodes[i];
-      if (n.op == opcode::load && n.target == T && sweep_reads<Group>(s, i) &&
-          walks_along(Group::plan, n.axes))
-        return true;
-    }
-    for (const std::int16_t store : Group::plan.sweep[s].stores)
-      if (Group::value.stores[store].tensor == T) return true;
-  }
-  return false;
-}
-/// Whether the sweeps read or write tensor T at every step.
-template <class Group, int T> inline constexpr bool is_walked = find_walked<Group, T>();
-
 /// How much one thread of a kernel holds.
 template <class K> struct tile_policy {
   using group = typename K::group;
+  static constexpr bool is_typed = [] {
+    bool known = true;
+    for_each_index(std::make_integer_sequence<int, K::tensors>{}, [&]<int T>(index_constant<T>) {
+      if constexpr (is_walked<group, T>)
+        known = known && !std::is_same_v<typename K::template element<T>, any_type>;
+    });
+    return known;
+  }();
   static constexpr int walked_loads_most = [] {
     int most = 1;
     for_each_index(std::make_integer_sequence<int, sweep_count<group>>{}, [&]<int S>(index_constant<S>) {
@@ -67,12 +60,12 @@ template <class K> struct tile_policy {
   static constexpr int width = 16 / smallest_element;
   static constexpr int strip_lanes = [] {
     int lanes = width;
-    while (lanes * smallest_element > 4 && (lanes * state_words > 16 || unrolled_steps(lanes) < 4))
+    while (lanes > 1 && lanes * smallest_element > 4 && (lanes * state_words > 16 || unrolled_steps(lanes) < 4))
       lanes /= 2;
     return lanes;
   }();
   static constexpr int strip_steps = static_cast<int>(std::bit_floor(static_cast<unsigned>(
-      std::clamp(std::min(4 * cuda_strip_policy::held_words / (width * smallest_element * walked_loads_most),
+      std::clamp(std::min(4 * cuda_strip_policy::held_words / (width * smallest_element * std::max(1, walked_loads_most)),
                           unrolled_steps(strip_lanes)),
                  2, cuda_strip_policy::most_steps))));
   static constexpr int strip_threads = state_words > 1 ? 128 : 256;
@@ -84,12 +77,36 @@ template <class K> struct tile_policy {
       vectors /= 2;
     return vectors;
   }();
+  /// One sweep, whose scans do not wait for each other, over tensors of known types, with states of few words.
+  static constexpr bool looks_back = is_typed && group::plan.sweeps == 1 && group::plan.rounds[0] == 1 &&
+                                     scan_count<group> > 0 && state_words <= 8;
+  /// One sweep over tensors of known types: short rows and chunks have a kernel of their own.
+  static constexpr bool has_tile_kernel = is_typed && group::plan.sweeps == 1;
+  static constexpr int lookback_lanes = [] {
+    int lanes = strip_lanes;
+    while (lanes > 1 && lanes * smallest_element > 4 && lanes * state_words > 8) lanes /= 2;
+    return lanes;
+  }();
+  static constexpr int lookback_steps = static_cast<int>(std::bit_floor(static_cast<unsigned>(
+      std::clamp(std::min(cuda_lookback_policy::held_bytes_of_strip /
+                              (lookback_lanes * smallest_element * std::max(1, walked_loads_most)),
+                          unrolled_steps(lookback_lanes)),
+                 2, 2 * cuda_strip_policy::most_steps))));
+  static constexpr int lookback_vectors =
+      std::min(row_vectors, std::max(1, static_cast<int>(std::bit_floor(static_cast<unsigned>(
+                                            cuda_lookback_policy::held_bytes_of_row /
+                                            (width * smallest_element * std::max(1, walked_loads_most)))))));
+  /// Lanes that a thread of a strip holds.
+  static constexpr int lanes_of(const cuda_kernel_plan& plan) {
+    return plan.lookback_tiles > 0 ? lookback_lanes : strip_lanes;
+  }
 };
 
 template <class K> constexpr cuda_tile_shape tile_shape() {
   using policy = tile_policy<K>;
   return {policy::strip_lanes, policy::strip_steps, policy::strip_threads, policy::width,
-          policy::row_vectors};
+          policy::row_vectors, policy::looks_back, policy::lookback_lanes, policy::lookback_steps,
+          policy::lookback_vectors};
 }
 
 template <int Tensors> void copy_dimension(const dimension& from, strided_dimension<Tensors>& to) {
@@ -182,17 +199,77 @@ typename K::arguments make_arguments(const cuda_kernel_plan& plan, const program
   return a;
 }
 
-template <class K, class Arrangement> void launch_walk(const typename K::arguments& a, cudaStream_t stream) {
+/// Whether the kernel of one tile a lane can take it.
+template <class K, class Arrangement> bool takes_one_tile(const typename K::arguments& a) {
+  return a.segments == 1 && a.offsets == nullptr && !a.restarts &&
+         (a.chunk_dimension >= 0 ? a.chunk : a.steps) <= Arrangement::tile_steps(a.lane_threads);
+}
+
+template <class K, class Arrangement> void launch_walk(typename K::arguments a, cudaStream_t stream) {
   const std::int64_t blocks = Arrangement::blocks(a);
   if (blocks == 0) return;
   if (blocks > 0x7fffffff) throw cuda_error("at most 2^31 - 1 blocks", message(blocks), "run it in parts");
-  const std::size_t shared =
+  a.restarts = a.chunk > 0 && a.chunk_dimension < 0;
+  std::size_t shared =
       sizeof(typename K::compute) * static_cast<std::size_t>(Arrangement::exchange_elements(a.lane_threads));
+  if constexpr (tile_policy<K>::has_tile_kernel) {
+    if (takes_one_tile<K, Arrangement>(a)) {
+      one_tile_kernel<K, Arrangement><<<static_cast<unsigned>(blocks), Arrangement::threads, shared, stream>>>(a);
+      check(cudaGetLastError(), "a kernel launch");
+      return;
+    }
+  }
+  // Loads are always under way where a block has several tiles.
+  a.staged = walk_stage_bytes<K, Arrangement> > 0 &&
+             (a.chunk_dimension >= 0 ? a.chunk : a.steps) > Arrangement::tile_steps(a.lane_threads);
+  if (a.staged) shared += 2 * walk_stage_bytes<K, Arrangement>;
   const auto kernel = walk_kernel<K, Arrangement>;
   if (shared > 48 * 1024)
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
           "raising a kernel's shared memory");
   kernel<<<static_cast<unsigned>(blocks), Arrangement::threads, shared, stream>>>(a);
+  check(cudaGetLastError(), "a kernel launch");
+}
+
+template <class K> using strip_of = strip<K, tile_policy<K>::strip_lanes, tile_policy<K>::strip_steps, tile_policy<K>::strip_threads>;
+template <class K, int RowThreads> using row_of = row<K, tile_policy<K>::width, tile_policy<K>::row_vectors, RowThreads>;
+template <class K>
+using lookback_strip_of = strip<K, tile_policy<K>::lookback_lanes, tile_policy<K>::lookback_steps,
+                                cuda_lookback_policy::strip_threads>;
+template <class K> using lookback_row_of = row<K, tile_policy<K>::width, tile_policy<K>::lookback_vectors, cuda_row_policy::threads>;
+
+/// The states that a look-back publishes, and their bytes: what is zero when it starts.
+template <class K>
+lookback_arguments make_lookback(const cuda_kernel_plan& plan, const typename K::arguments& a, std::int64_t& bytes) {
+  const bool row_wise = plan.arrangement == cuda_arrangement::row;
+  const std::int64_t blocks = row_wise ? lookback_row_of<K>::blocks(a) : lookback_strip_of<K>::blocks(a);
+  const std::int64_t columns = row_wise ? 1 : a.lane_threads * tile_policy<K>::lookback_lanes;
+  using of_row = lookback<K, lookback_row_of<K>>;
+  using of_strip = lookback<K, lookback_strip_of<K>>;
+  const lookback_arguments book = lookback_arguments::of(
+      plan.lookback_tiles, blocks, !row_wise, row_wise ? of_row::levels : of_strip::levels,
+      row_wise ? of_row::log2_radix : of_strip::log2_radix);
+  bytes = 256 + blocks * book.states * tile_policy<K>::state_words * columns * static_cast<std::int64_t>(sizeof(std::uint64_t));
+  return book;
+}
+
+template <class K, class Arrangement>
+void launch_lookback(const cuda_kernel_plan& plan, const typename K::arguments& a, const cuda_device& device, void* workspace, cudaStream_t stream) {
+  std::int64_t bytes = 0;
+  lookback_arguments book = make_lookback<K>(plan, a, bytes);
+  const std::int64_t tiles = book.tiles * book.blocks;
+  if (tiles >= std::int64_t{1} << 31) throw cuda_error("at most 2^31 tiles", message(tiles), "run it in parts");
+  if (tiles == 0) return;
+  book.ticket = static_cast<std::uint32_t*>(workspace);
+  book.words = reinterpret_cast<std::uint64_t*>(static_cast<char*>(workspace) + 256);
+  check(cudaMemsetAsync(workspace, 0, static_cast<std::size_t>(bytes), stream), "clearing the workspace");
+  using kernel_type = lookback<K, Arrangement>;
+  const std::size_t shared = kernel_type::shared_bytes(a.lane_threads);
+  const auto kernel = lookback_kernel<K, Arrangement>;
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
+        "raising a kernel's shared memory");
+  const std::int64_t blocks = std::min<std::int64_t>(tiles, device.multiprocessors * cuda_lookback_policy::blocks_resident);
+  kernel<<<static_cast<unsigned>(blocks), kernel_type::all_threads, shared, stream>>>(a, book);
   check(cudaGetLastError(), "a kernel launch");
 }
 
@@ -203,17 +280,27 @@ void launch(const program& p, const walk_table& table, const problem& bound, con
   using policy = tile_policy<K>;
   const cuda_kernel_plan plan = plan_cuda_kernel(p, table, bound, space, tile_shape<K>(), device);
   const bool row_wise = plan.arrangement == cuda_arrangement::row;
-  typename K::arguments a =
-      make_arguments<K>(plan, p, table, bound, space, policy::strip_lanes, policy::width);
+  typename K::arguments a = make_arguments<K>(plan, p, table, bound, space, policy::lanes_of(plan), policy::width);
   const std::int64_t lanes = a.lanes * (row_wise ? 1 : policy::strip_lanes);
   a.scratch = scratch;
   a.scratch_lane = row_wise ? a.steps : 1;
   a.scratch_step = row_wise ? 1 : lanes;
   a.scratch_stream = lanes * a.steps;
-  if (row_wise)
-    launch_walk<K, row<K, policy::width, policy::row_vectors>>(a, stream);
+  if constexpr (policy::looks_back) {
+    if (plan.lookback_tiles > 0) {
+      if (row_wise)
+        launch_lookback<K, lookback_row_of<K>>(plan, a, device, scratch, stream);
+      else
+        launch_lookback<K, lookback_strip_of<K>>(plan, a, device, scratch, stream);
+      return;
+    }
+  }
+  if (row_wise && a.lane_threads >= 32)
+    launch_walk<K, row_of<K, whole_warps>>(a, stream);
+  else if (row_wise)
+    launch_walk<K, row_of<K, part_of_warp>>(a, stream);
   else
-    launch_walk<K, strip<K, policy::strip_lanes, policy::strip_steps, policy::strip_threads>>(a, stream);
+    launch_walk<K, strip_of<K>>(a, stream);
 }
 
 /// Bytes of scratch that `launch` needs.
@@ -221,12 +308,17 @@ template <class K>
 std::int64_t scratch_bytes(const program& p, const walk_table& table, const problem& bound,
                            const iteration_space& space, const cuda_device& device) {
   constexpr int streams = size_of_list<scratch_nodes<typename K::group>>;
-  if constexpr (streams == 0) {
+  using policy = tile_policy<K>;
+  if constexpr (streams == 0 && !policy::looks_back) {
     return 0;
   } else {
-    using policy = tile_policy<K>;
     const cuda_kernel_plan plan = plan_cuda_kernel(p, table, bound, space, tile_shape<K>(), device);
-    const auto a = make_arguments<K>(plan, p, table, bound, space, policy::strip_lanes, policy::width);
+    const auto a = make_arguments<K>(plan, p, table, bound, space, policy::lanes_of(plan), policy::width);
+    if (plan.lookback_tiles > 0) {
+      std::int64_t bytes = 0;
+      make_lookback<K>(plan, a, bytes);
+      return bytes;
+    }
     const std::int64_t lanes =
         a.lanes * (plan.arrangement == cuda_arrangement::row ? 1 : policy::strip_lanes);
     return lanes * a.steps * streams * static_cast<std::int64_t>(sizeof(typename K::compute));

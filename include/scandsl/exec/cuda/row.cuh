@@ -11,16 +11,21 @@
 /// The threads of a row meet by shuffles, its warps in shared memory. Rows shorter than a warp share one.
 namespace scandsl::cuda_detail {
 
-template <class K, int Width, int Vectors> struct row {
+/// RowThreads: the threads along a row where that is known when compiling; whole_warps: a number of warps;
+/// part_of_warp: less than one.
+inline constexpr int whole_warps = 0, part_of_warp = -1;
+template <class K, int Width, int Vectors, int RowThreads> struct row {
   using group = typename K::group;
   using C = typename K::compute;
   static constexpr int lanes = 1, runs = Vectors, threads = cuda_row_policy::threads;
   static constexpr int log2_threads = std::countr_zero(static_cast<unsigned>(threads));
-  static constexpr int blocks_resident = cuda_row_policy::blocks_resident;
+  static constexpr int blocks_resident = cuda_row_policy::blocks_resident,
+                       blocks_resident_of_one_tile = cuda_row_policy::blocks_resident_of_one_tile;
   using lane_state = lane_group<K, 1>;
 
   struct place {
-    static constexpr int runs = Vectors, length = Width, vectors = Vectors, width = Width;
+    static constexpr int runs = Vectors, length = Width, vectors = Vectors, width = Width,
+                         threads = cuda_row_policy::threads, lane_count = 1;
     static constexpr bool can_flip = true;
     static constexpr __device__ __forceinline__ int run_of(int v, int) { return v; }
     static constexpr __device__ __forceinline__ int step_of(int, int e) { return e; }
@@ -29,38 +34,35 @@ template <class K, int Width, int Vectors> struct row {
     static constexpr __device__ __forceinline__ int lane_of(int) { return 0; }
 
     const lane_state& thread;
-    std::int64_t low, high, from;
-    int distance;  ///< steps between the thread's vectors
-    bool reversed;
+    std::int64_t start;  ///< position of the thread's first step
+    int left;            ///< steps from there to the range's end; no more than 2^30
+    int apart;           ///< steps between the thread's vectors
+    bool reversed, within;  ///< within: all vectors exist and begin where vectors do
 
-    __device__ __forceinline__ place(const lane_state& t, std::int64_t range_low, std::int64_t range_high,
-                                     std::int64_t first, int apart, bool backwards)
-        : thread(t), low(range_low), high(range_high), from(first), distance(apart), reversed(backwards) {}
+    /// `from`: the thread's first step in scan order, counted from the start of [low, high).
+    __device__ __forceinline__ place(const lane_state& t, std::int64_t low, std::int64_t high, std::int64_t from,
+                                     int distance, bool backwards)
+        : thread(t), start(backwards ? high - 1 - from : low + from), apart(distance), reversed(backwards) {
+      const std::int64_t rest = high - low - from;
+      left = t.valid == 0 || rest < 0 ? 0 : rest > (1 << 30) ? 1 << 30 : static_cast<int>(rest);
+      within = left >= (Vectors - 1) * apart + Width &&
+               (static_cast<int>(start) & (Width - 1)) == (reversed ? Width - 1 : 0);
+    }
 
     __device__ __forceinline__ bool flipped() const { return reversed; }
-    __device__ __forceinline__ int steps(int run) const {
-      const std::int64_t left = high - low - from - run * distance;
-      return thread.valid == 0 || left < 0 ? 0 : left < Width ? static_cast<int>(left) : Width;
-    }
+    __device__ __forceinline__ int steps(int run) const { return std::clamp(left - run * apart, 0, Width); }
     __device__ __forceinline__ std::int64_t position(int run, int step) const {
-      const std::int64_t at = from + run * distance + step;
-      return reversed ? high - 1 - at : low + at;
+      const int further = run * apart + step;
+      return reversed ? start - further : start + further;
     }
     __device__ __forceinline__ int count(int v) const { return steps(v); }
-    /// Position of the vector's lowest address.
-    __device__ __forceinline__ std::int64_t lowest(int v) const {
-      return position(v, reversed ? Width - 1 : 0);
-    }
     __device__ __forceinline__ bool whole(int t) const {
-      return thread.a.tensor[t].mode == access::vector && count(Vectors - 1) == Width &&
-             lowest(0) % Width == 0;
+      return thread.a.tensor[t].mode == access::vector && within;
     }
     __device__ __forceinline__ std::int64_t first(int t) const {
-      return thread.place[t] + lowest(0) * thread.a.walk[0].stride[t];  // which is 0 or 1
+      return thread.place[t] + (reversed ? start - ((Vectors - 1) * apart + Width - 1) : start);
     }
-    __device__ __forceinline__ std::int64_t next(int t) const {
-      return (reversed ? -distance : distance) * thread.a.walk[0].stride[t];
-    }
+    __device__ __forceinline__ std::int64_t next(int) const { return apart; }
     __device__ __forceinline__ element_path path(int t, int v) const {
       return {thread.place[t], position(v, 0), 0, reversed ? -1 : 1, count(v)};
     }
@@ -77,26 +79,34 @@ template <class K, int Width, int Vectors> struct row {
 
   lane_state thread;
   C* exchange;
-  int lane_threads, group_width, parity = 0, turn = -1;
+  int parity = 0, turn = -1;
 
-  __device__ __forceinline__ row(const typename K::arguments& a, C* shared, std::int64_t block)
-      : thread(a), exchange(shared), lane_threads(a.lane_threads),
-        group_width(a.lane_threads < 32 ? a.lane_threads : 32) {
-    const int log2_rows = log2_threads - a.log2_lane_threads;
+  __device__ __forceinline__ row(const typename K::arguments& a, C* shared) : thread(a), exchange(shared) {
+    thread.writes = (static_cast<int>(threadIdx.x) & (lane_threads() - 1)) == 0;
+  }
+  __device__ __forceinline__ int lane_threads() const { return RowThreads > 0 ? RowThreads : thread.a.lane_threads; }
+  /// Threads of one row in one warp.
+  __device__ __forceinline__ int group_width() const {
+    return RowThreads >= 0 ? 32 : thread.a.lane_threads;
+  }
+  /// Finds the lanes of a block.
+  __device__ __forceinline__ void find(std::int64_t block, lane_state& found) const {
+    const auto& a = thread.a;
+    const int log2_rows = RowThreads > 0 ? std::countr_zero(static_cast<unsigned>(threads / std::max(1, RowThreads)))
+                                         : log2_threads - a.log2_lane_threads;
     std::int64_t sequence = 0;
     if (a.segments > 1)
       sequence = block, block = split_off(sequence, (a.lanes + (1 << log2_rows) - 1) >> log2_rows);
-    thread.find((block << log2_rows) + (static_cast<int>(threadIdx.x) >> a.log2_lane_threads), sequence);
-    thread.writes = (static_cast<int>(threadIdx.x) & (lane_threads - 1)) == 0;
+    found.find((block << log2_rows) + (static_cast<int>(threadIdx.x) >> (log2_threads - log2_rows)), sequence);
   }
 
   template <int S>
-  __device__ __forceinline__ tile<K, S, place> tile_at(std::int64_t low, std::int64_t high,
+  __device__ __forceinline__ tile<K, S, place> tile_at(const lane_state& of, std::int64_t low, std::int64_t high,
                                                        std::int64_t start, bool reversed) const {
-    const int in_row = static_cast<int>(threadIdx.x) & (lane_threads - 1);
-    const int warp = in_row >> 5, in_group = in_row & (group_width - 1);
-    return tile<K, S, place>(thread, low, high, start + (warp * Vectors * group_width + in_group) * Width,
-                             group_width * Width, reversed);
+    const int in_row = static_cast<int>(threadIdx.x) & (lane_threads() - 1), width = group_width();
+    const int warp = in_row >> 5, in_group = in_row & (width - 1);
+    return tile<K, S, place>(of, low, high, start + (warp * Vectors * width + in_group) * Width, width * Width,
+                             reversed);
   }
 
   /// As in a strip.
@@ -108,63 +118,88 @@ template <class K, int Width, int Vectors> struct row {
   }
   template <class Holder, bool Framed>
   __device__ __forceinline__ bool join(states<group, C> (&local)[Vectors],
-                                       states<group, C> (&before)[Vectors], bool doubtful = false) {
-    if (turn >= 0) return take_turn<Holder>(local, before);
+                                       states<group, C> (&preceding)[Vectors], states<group, C> (&total)[1],
+                                       bool suspect = false) {
     parity ^= 1;
+    const int group_width = this->group_width();
     const int in_group = static_cast<int>(threadIdx.x) & (group_width - 1);
-    states<group, C> preceding[Vectors], total;
-    bool suspect = doubtful;
 #pragma unroll
     for (int run = 0; run < Vectors; ++run) {
 #pragma unroll
       for (int distance = 1; distance < 32; distance *= 2) {
         const states<group, C> left = shuffle_up<group, Holder, Framed>(local[run], distance, group_width);
-        if (distance < group_width && in_group >= distance)
-          combine_onto<group, Holder, Framed>(left, local[run]);
+        if (in_group >= distance && distance < group_width) combine_onto<group, Holder, Framed>(left, local[run]);
       }
       suspect = suspect || overflows<group, Holder, Framed>(thread.carry[0], local[run]);
       preceding[run] = shuffle_up<group, Holder, Framed>(local[run], 1, group_width);
       if (in_group == 0) set_identity<group, Holder, Framed>(preceding[run]);
     }
+    states<group, C>& of_warp = total[0];
 #pragma unroll
     for (int run = 0; run < Vectors; ++run) {
       states<group, C> all = shuffle_from<group, Holder, Framed>(local[run], group_width - 1, group_width);
       if (run > 0) {
-        combine_onto<group, Holder, Framed>(total, preceding[run]);
-        combine_onto<group, Holder, Framed>(total, all);
+        combine_onto<group, Holder, Framed>(of_warp, preceding[run]);
+        combine_onto<group, Holder, Framed>(of_warp, all);
       }
-      copy_states<group, Holder>(all, total);
+      of_warp = all;
     }
-    suspect = thread.valid > 0 && (suspect || overflows<group, Holder, Framed>(thread.carry[0], total));
-    states<group, C>& passed = thread.carry[0];
-    states<group, C> prefix = passed;
-    const int warp = static_cast<int>(threadIdx.x) / 32;
-    if (lane_threads > 32 && in_group == 0) put<Holder, Framed>(warp, total);
-    if (lane_threads > 32 ? __syncthreads_or(suspect) : __any_sync(~0U, suspect)) {
-      if constexpr (!Framed) {
-        turn = 0;
-        handed = passed;
-      }
-      return true;
-    }
-    if (lane_threads > 32) {
-      const int warps = lane_threads / 32, first = warp & ~(warps - 1);
-#pragma unroll 1
-      for (int w = first; w < first + warps; ++w) {
-        states<group, C> next = get<Holder, Framed>(w, passed);
-        combine_onto<group, Holder, Framed>(passed, next);
-        copy_states<group, Holder>(next, passed);
-        if (w + 1 == warp) copy_states<group, Holder>(passed, prefix);
-      }
-    } else {
-      combine_onto<group, Holder, Framed>(prefix, total);
-      copy_states<group, Holder>(total, passed);
-    }
+    suspect = thread.valid > 0 && (suspect || overflows<group, Holder, Framed>(thread.carry[0], of_warp));
+    if (RowThreads < 0 || lane_threads() <= 32) return __any_sync(~0U, suspect);
+    const int warp = static_cast<int>(threadIdx.x) / 32, warps = lane_threads() / 32, in_row = warp & (warps - 1);
+    if (in_group == 0) put<Holder, Framed>(warp, of_warp);
+    if (any_of_all<threads>(suspect)) return true;
+    // Every warp scans its row's warps: thread w has the state of warp w.
+    const int mine = in_group & (warps - 1);
+    states<group, C> up_to = get<Holder, Framed>(warp - in_row + mine, of_warp);
 #pragma unroll
-    for (int run = 0; run < Vectors; ++run) {
-      combine_onto<group, Holder, Framed>(prefix, preceding[run]);
-      copy_states<group, Holder>(preceding[run], before[run]);
+    for (int distance = 1; distance < threads / 32; distance *= 2) {
+      const states<group, C> left = shuffle_up<group, Holder, Framed>(up_to, distance, 32);
+      if (mine >= distance && distance < warps) combine_onto<group, Holder, Framed>(left, up_to);
     }
+    total[0] = shuffle_from<group, Holder, Framed>(up_to, warps - 1, 32);
+    const states<group, C> before = shuffle_from<group, Holder, Framed>(up_to, in_row - 1, 32);
+    if (in_row > 0) {
+#pragma unroll
+      for (int run = 0; run < Vectors; ++run)
+        combine_onto<group, Holder, Framed>(before, preceding[run]);
+    }
+    return false;
+  }
+
+  /// As in a strip. Turns go through a row's vectors in scan order: warps, then vectors of a warp, then its
+  /// threads.
+  template <class Holder> __device__ __forceinline__ void begin_turns() {
+    turn = 0;
+    handed = thread.carry[0];
+  }
+  template <class Holder>
+  __device__ __forceinline__ bool take_turn(states<group, C> (&local)[Vectors],
+                                            states<group, C> (&before)[Vectors]) {
+    const int in_row = static_cast<int>(threadIdx.x) & (lane_threads() - 1);
+    const int group_width = this->group_width();
+    const int each = turn % group_width, run = turn / group_width % Vectors,
+              warp_in_row = turn / (group_width * Vectors);
+    const bool mine = (in_row >> 5) == warp_in_row && (in_row & (group_width - 1)) == each;
+    states<group, C> next = handed;
+#pragma unroll
+    for (int r = 0; r < Vectors; ++r)
+      if (r == run) {
+        if (mine) copy_states<group, Holder>(handed, before[r]);
+        copy_states<group, Holder>(local[r], next);
+      }
+    if (lane_threads() > 32) {
+      const int first = static_cast<int>(threadIdx.x) / 32 & ~(lane_threads() / 32 - 1);
+      wait_for_all<threads>();  // all have read what the turn before handed on
+      if (mine) put<Holder>(first, next);
+      wait_for_all<threads>();
+      handed = get<Holder>(first, next);
+    } else {
+      handed = shuffle_from<group, Holder>(next, each, group_width);
+    }
+    if (++turn < lane_threads() * Vectors) return true;
+    copy_states<group, Holder>(handed, thread.carry[0]);
+    turn = -1;
     return false;
   }
 
@@ -188,36 +223,6 @@ private:
           std::get<Component>(state_of<N>(s)) = exchanged(component_index<group, Holder>(N, Component), warp);
         });
     return s;
-  }
-
-  /// Turns go through a row's vectors in scan order: warps, then vectors of a warp, then its threads.
-  template <class Holder>
-  __device__ __forceinline__ bool take_turn(states<group, C> (&local)[Vectors],
-                                            states<group, C> (&before)[Vectors]) {
-    const int in_row = static_cast<int>(threadIdx.x) & (lane_threads - 1);
-    const int each = turn % group_width, run = turn / group_width % Vectors,
-              warp_in_row = turn / (group_width * Vectors);
-    const bool mine = (in_row >> 5) == warp_in_row && (in_row & (group_width - 1)) == each;
-    states<group, C> next = handed;
-#pragma unroll
-    for (int r = 0; r < Vectors; ++r)
-      if (r == run) {
-        if (mine) copy_states<group, Holder>(handed, before[r]);
-        copy_states<group, Holder>(local[r], next);
-      }
-    if (lane_threads > 32) {
-      const int first = static_cast<int>(threadIdx.x) / 32 & ~(lane_threads / 32 - 1);
-      __syncthreads();  // all have read what the turn before handed on
-      if (mine) put<Holder>(first, next);
-      __syncthreads();
-      handed = get<Holder>(first, next);
-    } else {
-      handed = shuffle_from<group, Holder>(next, each, group_width);
-    }
-    if (++turn < lane_threads * Vectors) return true;
-    copy_states<group, Holder>(handed, thread.carry[0]);
-    turn = -1;
-    return false;
   }
 
   states<group, C> handed;  ///< in turns: what the turn before handed on

@@ -52,11 +52,12 @@ struct workspace_cursor {
   }
 };
 
+/// Where there is none, a device to plan for.
 inline cuda_device current_device() {
   int index = 0, multiprocessors = 0;
-  check(cudaGetDevice(&index), "finding the current device");
-  check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, index),
-        "reading the device");
+  if (cudaGetDevice(&index) != cudaSuccess ||
+      cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, index) != cudaSuccess)
+    return {};
   return {multiprocessors};
 }
 
@@ -84,8 +85,8 @@ template <const program& P> bool common_type(const problem& bound, dtype& type) 
 
 /// Runs with the types settled (Dry: counts the workspace only). Gives the bytes of workspace used.
 template <const program& P, class C, class Types, bool Dry>
-std::int64_t run_typed(const cuda& executor, const problem& bound, const iteration_space& space) {
-  const cuda_device device = Dry ? cuda_device{} : current_device();
+std::int64_t run_typed(const cuda& executor, const problem& bound, const iteration_space& space,
+                       const cuda_device& device = current_device()) {
   workspace_cursor memory{static_cast<char*>(executor.workspace.data), executor.workspace.bytes};
   std::array<void*, max_nodes> scratch_of{};
   for_each_index(std::make_integer_sequence<int, kernels_of<P>.programs.count>{}, [&]<int K>(

@@ -20,11 +20,13 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
       (component_capacity<group> * sizeof(C) > 4 ? cuda_strip_policy::resident_threads_of_large_states
                                                  : cuda_strip_policy::resident_threads) /
       Threads;
+  static constexpr int blocks_resident_of_one_tile = blocks_resident;
   using lane_state = lane_group<K, Lanes>;
 
   /// Where the thread's part of one tile lies.
   struct place {
-    static constexpr int runs = Lanes, length = Steps, vectors = Steps, width = Lanes;
+    static constexpr int runs = Lanes, length = Steps, vectors = Steps, width = Lanes, threads = Threads,
+                         lane_count = Lanes;
     static constexpr bool can_flip = false;
     static constexpr __device__ __forceinline__ int run_of(int, int e) { return e; }
     static constexpr __device__ __forceinline__ int step_of(int v, int) { return v; }
@@ -76,30 +78,34 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
   int bundles, bundle;  ///< the segments of one warp (or one segment, where it is more than a warp)
   int parity = 0, turn = -1;
 
-  __device__ __forceinline__ strip(const typename K::arguments& a, C* shared, std::int64_t block)
+  __device__ __forceinline__ strip(const typename K::arguments& a, C* shared)
       : thread(a), exchange(shared), lane_threads(a.lane_threads),
         lane_thread(static_cast<int>(threadIdx.x) & (a.lane_threads - 1)),
         segment(static_cast<int>(threadIdx.x) >> a.log2_lane_threads),
         bundles(Threads >> (a.lane_threads < 32 ? 5 : a.log2_lane_threads)),
         bundle(static_cast<int>(threadIdx.x) >> (a.lane_threads < 32 ? 5 : a.log2_lane_threads)) {
+    thread.writes = segment == 0;
+  }
+  /// Finds the lanes of a block.
+  __device__ __forceinline__ void find(std::int64_t block, lane_state& found) const {
+    const auto& a = thread.a;
     std::int64_t sequence = 0;
     if (a.segments > 1)
       sequence = block, block = split_off(sequence, (a.lanes + lane_threads - 1) >> a.log2_lane_threads);
-    thread.find((block << a.log2_lane_threads) + lane_thread, sequence);
-    thread.writes = segment == 0;
+    found.find((block << a.log2_lane_threads) + lane_thread, sequence);
   }
   static std::int64_t blocks(const typename K::arguments& a) {
     return (a.lanes + a.lane_threads - 1) / a.lane_threads * a.segments;
   }
 
   template <int S>
-  __device__ __forceinline__ tile<K, S, place> tile_at(std::int64_t low, std::int64_t high,
+  __device__ __forceinline__ tile<K, S, place> tile_at(const lane_state& of, std::int64_t low, std::int64_t high,
                                                        std::int64_t start, bool reversed) const {
-    return tile<K, S, place>(thread, low, high, start + segment * Steps, reversed);
+    return tile<K, S, place>(of, low, high, start + segment * Steps, reversed);
   }
 
-  /// The state onto which the next fold of run `lane` goes: the identity, or in turns (below) what the turn
-  /// before handed on.
+  /// The state onto which the next fold of run `lane` goes: the identity, or in turns what the turn before
+  /// handed on.
   template <class Holder> __device__ __forceinline__ void set_start(int lane, states<group, C>& state) const {
     if (turn < 0)
       set_identity<group, Holder>(state);
@@ -107,18 +113,15 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
       state = get<Holder>(0, lane, state);
   }
 
-  /// Joins the threads' states of the scans in Holder. `local` is each run folded onto its start; `before`
-  /// becomes what precedes the run, and the carry moves past the tile. True: set the starts and fold again,
-  /// for one segment after the other takes its turn (where a stretch alone overflows, the scan through it may
-  /// not). Framed: true says that the frame does not hold, or that a thread found it doubtful.
+  /// Joins the threads' states of the scans in Holder. `local` is each run folded onto the identity;
+  /// `preceding` becomes what precedes the run in the tile, `total` the whole tile's state of each lane. True
+  /// (for the whole block): nothing of that, for a thread was suspect, or overflows() says so, or (Framed) the
+  /// frame does not hold.
   template <class Holder, bool Framed>
-  __device__ __forceinline__ bool join(states<group, C> (&local)[Lanes], states<group, C> (&before)[Lanes],
-                                       bool doubtful = false) {
-    if (turn >= 0) return take_turn<Holder>(local, before);
+  __device__ __forceinline__ bool join(states<group, C> (&local)[Lanes], states<group, C> (&preceding)[Lanes],
+                                       states<group, C> (&total)[Lanes], bool suspect = false) {
     parity ^= 1;
     const int in_warp = static_cast<int>(threadIdx.x) & 31;
-    states<group, C> preceding[Lanes];
-    bool suspect = doubtful;
 #pragma unroll 1
     for (int distance = lane_threads; distance < 32; distance *= 2) {
 #pragma unroll
@@ -138,35 +141,59 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
 #pragma unroll
       for (int lane = 0; lane < Lanes; ++lane) put<Holder, Framed>(bundle, lane, local[lane]);
     }
-    if (__syncthreads_or(suspect)) {
-      if constexpr (!Framed) {
-        turn = 0;
-        if (segment == 0) {
-#pragma unroll
-          for (int lane = 0; lane < Lanes; ++lane) put<Holder>(0, lane, thread.carry[lane]);
-        }
-        __syncthreads();
-      }
-      return true;
-    }
-#pragma unroll
-    for (int lane = 0; lane < Lanes; ++lane) copy_states<group, Holder>(thread.carry[lane], before[lane]);
-#pragma unroll 1
-    for (int each = 0; each < bundles; ++each) {
-#pragma unroll
-      for (int lane = 0; lane < Lanes; ++lane) {
-        states<group, C>& passed = thread.carry[lane];
-        states<group, C> next = get<Holder, Framed>(each, lane, passed);
-        combine_onto<group, Holder, Framed>(passed, next);
-        copy_states<group, Holder>(next, passed);
-        if (each + 1 == bundle) copy_states<group, Holder>(passed, before[lane]);
-      }
-    }
+    if (any_of_all<threads>(suspect)) return true;
+    states<group, C> before[Lanes];
 #pragma unroll
     for (int lane = 0; lane < Lanes; ++lane) {
-      combine_onto<group, Holder, Framed>(before[lane], preceding[lane]);
-      copy_states<group, Holder>(preceding[lane], before[lane]);
+      total[lane] = get<Holder, Framed>(0, lane, local[lane]);
+      before[lane] = total[lane];
     }
+#pragma unroll 1
+    for (int each = 1; each < bundles; ++each) {
+#pragma unroll
+      for (int lane = 0; lane < Lanes; ++lane) {
+        if (each == bundle) copy_states<group, Holder>(total[lane], before[lane]);
+        states<group, C> next = get<Holder, Framed>(each, lane, local[lane]);
+        combine_onto<group, Holder, Framed>(total[lane], next);
+        copy_states<group, Holder>(next, total[lane]);
+      }
+    }
+    if (bundle > 0) {
+#pragma unroll
+      for (int lane = 0; lane < Lanes; ++lane)
+        combine_onto<group, Holder, Framed>(before[lane], preceding[lane]);
+    }
+    return false;
+  }
+
+  /// Where a stretch alone overflows, the scan through it may not: then one segment after the other takes its
+  /// turn. Begin; set the starts and fold; take_turn; and again while that is true. At the end `before` is what
+  /// precedes each run, the carry included, and the carry has moved past the tile.
+  template <class Holder> __device__ __forceinline__ void begin_turns() {
+    turn = 0;
+    if (segment == 0) {
+#pragma unroll
+      for (int lane = 0; lane < Lanes; ++lane) put<Holder>(0, lane, thread.carry[lane]);
+    }
+    wait_for_all<threads>();
+  }
+  template <class Holder>
+  __device__ __forceinline__ bool take_turn(states<group, C> (&local)[Lanes],
+                                            states<group, C> (&before)[Lanes]) {
+    if (segment == turn) {
+#pragma unroll
+      for (int lane = 0; lane < Lanes; ++lane) before[lane] = get<Holder>(0, lane, before[lane]);
+    }
+    wait_for_all<threads>();  // all have read their starts
+    if (segment == turn) {
+#pragma unroll
+      for (int lane = 0; lane < Lanes; ++lane) put<Holder>(0, lane, local[lane]);
+    }
+    wait_for_all<threads>();
+    if (++turn < threads >> thread.a.log2_lane_threads) return true;
+    turn = -1;
+#pragma unroll
+    for (int lane = 0; lane < Lanes; ++lane) thread.carry[lane] = get<Holder>(0, lane, thread.carry[lane]);
     return false;
   }
 
@@ -196,26 +223,6 @@ private:
               exchanged(component_index<group, Holder>(N, Component), of_bundle, lane);
         });
     return s;
-  }
-
-  template <class Holder>
-  __device__ __forceinline__ bool take_turn(states<group, C> (&local)[Lanes],
-                                            states<group, C> (&before)[Lanes]) {
-    if (segment == turn) {
-#pragma unroll
-      for (int lane = 0; lane < Lanes; ++lane) before[lane] = get<Holder>(0, lane, before[lane]);
-    }
-    __syncthreads();  // all have read their starts
-    if (segment == turn) {
-#pragma unroll
-      for (int lane = 0; lane < Lanes; ++lane) put<Holder>(0, lane, local[lane]);
-    }
-    __syncthreads();
-    if (++turn < threads >> thread.a.log2_lane_threads) return true;
-    turn = -1;
-#pragma unroll
-    for (int lane = 0; lane < Lanes; ++lane) thread.carry[lane] = get<Holder>(0, lane, thread.carry[lane]);
-    return false;
   }
 };
 

@@ -33,29 +33,46 @@ __device__ __forceinline__ std::int64_t walk_offset(const A& a, int t, std::int6
   return sum;
 }
 
+/// Offset of unit `rest` of the lanes in tensor t. For what is read or written once a lane.
+template <class A> __device__ __noinline__ std::int64_t lane_offset(const A& a, int t, std::int64_t rest) {
+  std::int64_t sum = 0;
+#pragma unroll 1
+  for (int d = a.lane_dimensions - 1; d >= 0; --d)
+    sum += (d > 0 ? split_off(rest, a.lane[d].extent) : rest) * a.lane[d].stride[t];
+  return sum;
+}
+
+/// Where the elements of one vector lie that no single access reaches: element e at `position` +
+/// `direction` * e of the walk, and `lane_stride` * e elements further.
+struct element_path {
+  std::int64_t place, position, lane_stride;
+  int direction, count;
+};
+
 template <class K, int Lanes> struct lane_group {
   using group = typename K::group;
   using C = typename K::compute;
   using arguments = typename K::arguments;
-  static constexpr int tensors = K::tensors;
+  using walked = sequence_of<walked_tensors<group>>;
   static constexpr int still_count = size_of_list<still_loads<group>>,
                        kept_count = size_of_list<kept_nodes<group>>;
 
   const arguments& a;
-  std::int64_t first_lane = 0;           ///< for scratch
-  std::int64_t place[arguments::slots];  ///< of the first lane at position 0 of the walk, in elements
+  std::int64_t unit = 0;                 ///< number of the lane, or of the vector of lanes
+  std::int64_t place[arguments::slots];  ///< of the first lane at position 0 of the walk, in elements: of
+                                         ///< tensors that are walked
   std::int64_t segment_index = 0, low = 0, high = 0;
   int valid = 0;        ///< lanes that exist
   bool writes = false;  ///< among the threads that share these lanes, the one that writes what is once a lane
-  C still[still_count > 0 ? still_count : 1][Lanes];
-  C kept[kept_count > 0 ? kept_count : 1][Lanes];
+  static constexpr int still_slots = still_count > 0 ? still_count : 1, kept_slots = kept_count > 0 ? kept_count : 1;
+  C still[still_slots][Lanes];
+  C kept[kept_slots][Lanes];
   states<group, C> carry[Lanes];
 
   __device__ __forceinline__ explicit lane_group(const arguments& given) : a(given) {}
 
   __device__ __forceinline__ void find_in_dimensions(std::int64_t rest) {
-#pragma unroll
-    for (int t = 0; t < tensors; ++t) place[t] = 0;
+    for_each_index(walked{}, [&]<int T>(index_constant<T>) { place[T] = 0; });
 #pragma unroll 1
     for (int d = a.lane_dimensions - 1; d >= 0; --d) {
       std::int64_t at = rest;
@@ -72,8 +89,7 @@ template <class K, int Lanes> struct lane_group {
           at = split_off(rest, a.lane[d].extent);
         }
       }
-#pragma unroll
-      for (int t = 0; t < tensors; ++t) place[t] += at * a.lane[d].stride[t];
+      for_each_index(walked{}, [&]<int T>(index_constant<T>) { place[T] += at * a.lane[d].stride[T]; });
       if (Lanes > 1 && d == a.lane_dimensions - 1) {
         const std::int64_t left = a.inner_extent - at * Lanes;
         valid = left < Lanes ? static_cast<int>(left) : Lanes;
@@ -89,15 +105,14 @@ template <class K, int Lanes> struct lane_group {
   __device__ __forceinline__ void find(std::int64_t index, std::int64_t segment) {
     const bool exists = index < a.lanes;
     std::int64_t rest = exists ? index : a.lanes - 1;
-    first_lane = rest * Lanes;
+    unit = rest;
     low = 0;
     high = a.steps;
     valid = Lanes;
     if (a.one_dimension) {
-#pragma unroll
-      for (int t = 0; t < tensors; ++t) place[t] = rest * a.lane[0].stride[t];
+      for_each_index(walked{}, [&]<int T>(index_constant<T>) { place[T] = rest * a.lane[0].stride[T]; });
       if (Lanes > 1) {
-        const std::int64_t left = a.inner_extent - first_lane;
+        const std::int64_t left = a.inner_extent - rest * Lanes;
         valid = left < Lanes ? static_cast<int>(left) : Lanes;
       }
     } else {
@@ -109,6 +124,15 @@ template <class K, int Lanes> struct lane_group {
       low = offset_at(segment);
       high = offset_at(segment + 1);
     }
+  }
+  /// Takes the lanes that another group has found.
+  __device__ __forceinline__ void take(const lane_group& found) {
+    unit = found.unit;
+    for_each_index(walked{}, [&]<int T>(index_constant<T>) { place[T] = found.place[T]; });
+    segment_index = found.segment_index;
+    low = found.low;
+    high = found.high;
+    valid = found.valid;
   }
   __device__ __forceinline__ std::int64_t offset_at(std::int64_t segment) const {
     const std::int64_t at = segment * a.offsets_stride;
@@ -124,14 +148,18 @@ template <class K, int Lanes> struct lane_group {
     return sum;
   }
 
+  /// Of tensor t, which is read or written once a lane.
+  __device__ __forceinline__ std::int64_t offset_once(int t, int lane) const {
+    return lane_offset(a, t, unit) + lane * a.inner_stride[t] + segment_offset(t);
+  }
+
   template <int I> __device__ __forceinline__ C load_once(int lane) const {
     constexpr node each = node_at<group, I>;
     constexpr int t = each.target;
     constexpr tensor_decl declared = tensor_at<group, t>;
     if (declared.optional && !a.tensor[t].bound) return static_cast<C>(declared.fallback);
     if (lane >= valid) return C(0);
-    return load_any<C>(a.tensor[t].data, a.tensor[t].type,
-                       place[t] + lane * a.inner_stride[t] + segment_offset(t));
+    return load_any<C>(a.tensor[t].data, a.tensor[t].type, offset_once(t, lane));
   }
 
   __device__ __forceinline__ void load_still() {
@@ -192,15 +220,17 @@ template <class K, int Lanes> struct lane_group {
                        constexpr int t = store.tensor;
                        const C value = here::template get<store.value>(u, v);
                        if (writes && lane < valid && a.tensor[t].bound)
-                         store_any<C>(a.tensor[t].data, a.tensor[t].type,
-                                      place[t] + lane * a.inner_stride[t] + segment_offset(t), value);
+                         store_any<C>(a.tensor[t].data, a.tensor[t].type, offset_once(t, lane), value);
                      });
     }
   }
 };
 
-/// exp(x - m): relative error 2^-21 + |x - m| 2^-24; 0 below 2^-126.
+/// exp(x - m): relative error 2^-21 + |x - m| 2^-24; 0 below 2^-126. For operands of 16 bits with one rounding
+/// less to do and |m| 2^-24 more to err: as if x and m were float32 numbers.
 template <class C> __device__ __forceinline__ C exp_in_frame(C x, C m) {
+  if constexpr (std::is_same_v<C, approximate>)
+    return C(exp2_approximate(fmaf(x.value, 1.4426950408889634F, -1.4426950408889634F * m.value)));
   return C(exp2_approximate((static_cast<float>(x) - static_cast<float>(m)) * 1.4426950408889634F));
 }
 
@@ -230,6 +260,13 @@ template <class K, stage_kind Kind, int Sweep, int Round, bool Framed, class Til
   __device__ __forceinline__ C last(index_constant<S>, index_constant<Component>) const {
     return C(0);  // `last` is evaluated at boundaries and kept
   }
+  /// In a frame, whose exponentials are approximate too: absolute error 2^-22, relative error 2^-22 where the
+  /// result is beyond [-0.7, 0.7].
+  __device__ __forceinline__ C log_of_sum(C sum) const
+    requires Framed
+  {
+    return C(log2_approximate(static_cast<float>(sum)) * 0.6931471805599453F);
+  }
   template <int S, class Element, class Before, class After>
   __device__ __forceinline__ void advance(index_constant<S>, const Element& element, Before&& before,
                                           After&& after) const {
@@ -248,47 +285,46 @@ template <class K, stage_kind Kind, int Sweep, int Round, bool Framed, class Til
   }
 };
 
-/// Reads one position of the walk for one lane, to see a scan's element there.
-template <class K, int Sweep, int Scan, int Lanes> struct probe_memory {
-  using group = typename K::group;
+/// Sees what elements a stage hands to scan Scan, and advances nothing.
+template <class K, int Sweep, int Scan, class Tile>
+struct probe_memory : step_memory<K, stage_kind::aggregate, Sweep, 0, true, Tile> {
   using C = typename K::compute;
-  static constexpr bool takes_branches = false;
-  const lane_group<K, Lanes>& lanes;
-  int lane;
-  std::int64_t position;
   C& found;
-
-  template <int I> __device__ __forceinline__ value_of_node<group, I, C> read(index_constant<I>) const {
-    using here = stage<group, stage_kind::aggregate, Sweep>;
-    constexpr node each = node_at<group, I>;
-    if constexpr (here::template from<I> == source::kept) {
-      return lanes.kept[position_in<kept_nodes<group>, I>][lane];
-    } else if constexpr (here::template from<I> == source::scratch) {
-      return C(0);  // a frame is only sought where no earlier sweep's values are read
-    } else if constexpr (position_in<still_loads<group>, I> >= 0) {
-      return lanes.still[position_in<still_loads<group>, I>][lane];
-    } else {
-      constexpr int t = each.target;
-      using T = typename K::template element<t>;
-      const auto& memory = lanes.a.tensor[t];
-      if (tensor_at<group, t>.optional && !memory.bound) return static_cast<C>(tensor_at<group, t>.fallback);
-      if (lane >= lanes.valid) return C(0);
-      const std::int64_t at =
-          lanes.place[t] + walk_offset(lanes.a, t, position) + lane * lanes.a.inner_stride[t];
-      if constexpr (std::is_same_v<T, any_type>)
-        return load_any<C>(memory.data, memory.type, at);
-      else
-        return widen<T, C>(static_cast<const T*>(memory.data)[at]);
-    }
-  }
-  template <int S, int Component>
-  __device__ __forceinline__ C last(index_constant<S>, index_constant<Component>) const {
-    return C(0);
-  }
+  __device__ __forceinline__ probe_memory(const Tile& tile, int run, states<typename K::group, C>& state, C& to)
+      : step_memory<K, stage_kind::aggregate, Sweep, 0, true, Tile>{tile, run, 0, state}, found(to) {}
   template <int S, class Element, class Before, class After>
-  __device__ __forceinline__ void advance(index_constant<S>, const Element& element, Before&&,
-                                          After&&) const {
+  __device__ __forceinline__ void advance(index_constant<S>, const Element& element, Before&&, After&&) const {
     if constexpr (S == Scan) found = std::get<0>(element);
+  }
+};
+
+/// Where one step of a thread's lanes lies: as a tile's place.
+template <class K, int Lanes> struct one_step {
+  static constexpr int runs = Lanes, length = 1, vectors = 1, width = Lanes, threads = 0, lane_count = Lanes;
+  static constexpr bool can_flip = false;
+  static constexpr __device__ __forceinline__ int run_of(int, int e) { return e; }
+  static constexpr __device__ __forceinline__ int step_of(int, int) { return 0; }
+  static constexpr __device__ __forceinline__ int vector_of(int, int) { return 0; }
+  static constexpr __device__ __forceinline__ int element_of(int run, int) { return run; }
+  static constexpr __device__ __forceinline__ int lane_of(int run) { return run; }
+
+  const lane_group<K, Lanes>& thread;
+  std::int64_t at;
+  __device__ __forceinline__ one_step(const lane_group<K, Lanes>& t, std::int64_t where) : thread(t), at(where) {}
+  __device__ __forceinline__ bool flipped() const { return false; }
+  __device__ __forceinline__ int steps(int) const { return 1; }
+  __device__ __forceinline__ std::int64_t position(int, int) const { return at; }
+  __device__ __forceinline__ int count(int) const { return thread.valid; }
+  __device__ __forceinline__ bool whole(int t) const {
+    return thread.valid == Lanes && thread.a.walk_dimensions == 1 &&
+           (Lanes == 1 || thread.a.tensor[t].mode == access::vector);
+  }
+  __device__ __forceinline__ std::int64_t first(int t) const {
+    return thread.place[t] + at * thread.a.walk[0].stride[t];
+  }
+  __device__ __forceinline__ std::int64_t next(int) const { return 0; }
+  __device__ __forceinline__ element_path path(int t, int) const {
+    return {thread.place[t], at, thread.a.inner_stride[t], 0, thread.valid};
   }
 };
 

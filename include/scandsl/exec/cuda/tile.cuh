@@ -1,4 +1,6 @@
 #pragma once
+#include <cuda_pipeline_primitives.h>
+
 #include "scandsl/exec/cuda/thread.cuh"
 #include "scandsl/pass/cuda_plan.hpp"
 
@@ -16,14 +18,7 @@ template <class T, class C, int Vectors, int Width> struct held {
   __device__ __forceinline__ C get(int v, int e) const { return vector[v].template get<C>(e); }
 };
 
-/// Where the elements of one vector lie that no single access reaches: element e at `position` +
-/// `direction` * e of the walk, and `lane_stride` * e elements further.
-struct element_path {
-  std::int64_t place, position, lane_stride;
-  int direction, count;
-};
-
-/// Reads such a vector element by element: any strides, any type. One function for all places that call it.
+/// Reads a vector element by element: any strides, any type. One function for all places that call it.
 template <class T, int Width, class A>
 __device__ __noinline__ packed<T, Width> gather_elements(const A& a, int t, element_path path) {
   packed<T, Width> result;
@@ -77,10 +72,11 @@ template <int I, class Held> __device__ __forceinline__ const Held& held_of(cons
 ///   position(run, step) of the walk
 ///   count(v)            elements of vector v that exist
 ///   whole(t)            whether one access reaches each of its vectors in tensor t
-///   first(t), next(t)   the lowest address of vector 0, in elements, and from one vector to the next, where
-///                       one access reaches them or one element serves all
+///   first(t), next(t)   the first vector's address, in elements, and from one to the next, where one access
+///                       reaches each
 ///   path(t, v)          else
-///   flipped()           whether a vector's elements lie in memory the other way round (can_flip: ever)
+///   flipped()           whether vectors and their elements then lie in memory the other way round (can_flip:
+///                       ever)
 template <class K, int S, class Place> struct tile : Place {
   using group = typename K::group;
   using C = typename K::compute;
@@ -93,39 +89,59 @@ template <class K, int S, class Place> struct tile : Place {
 
   template <class... A> __device__ __forceinline__ explicit tile(const A&... given) : Place(given...) {}
 
-  __device__ __forceinline__ void load() {
+  /// Whether the elements' types are known when compiling.
+  static constexpr bool is_typed = [] {
+    bool typed = true;
     for_each_index(sequence_of<walked_loads<group, S>>{}, [&]<int I>(index_constant<I>) {
-      constexpr node each = node_at<group, I>;
-      constexpr int t = each.target;
-      constexpr bool optional = tensor_at<group, t>.optional;
+      typed = typed && !std::is_same_v<typename K::template element<node_at<group, I>.target>, any_type>;
+    });
+    return typed;
+  }();
+  template <int I>
+  static constexpr int vector_bytes =
+      packed<held_element<typename K::template element<node_at<group, I>.target>, C>, width>::bytes;
+  template <int I>
+  static constexpr int stage_offset = [] {
+    int bytes = 0;
+    for_each_index(sequence_of<walked_loads<group, S>>{}, [&]<int J>(index_constant<J>) {
+      if (J < I) bytes += vector_bytes<J> * vectors * Place::threads;
+    });
+    return bytes;
+  }();
+
+  __device__ __forceinline__ void load() {
+    for_each_index(sequence_of<walked_loads<group, S>>{},
+                   [&]<int I>(index_constant<I>) { load_one<I, false>(nullptr); });
+  }
+
+  /// A stage: shared memory for what a block's threads hold of one tile, each thread's vectors where it alone
+  /// writes and reads them.
+  static constexpr int stage_bytes = [] {
+    int bytes = 0;
+    for_each_index(sequence_of<walked_loads<group, S>>{},
+                   [&]<int I>(index_constant<I>) { bytes += vector_bytes<I> * vectors * Place::threads; });
+    return is_typed ? bytes : 0;
+  }();
+  /// Has the copy engine bring to a stage what single accesses reach.
+  __device__ __forceinline__ void prefetch(unsigned char* stage) const {
+    for_each_index(sequence_of<walked_loads<group, S>>{}, [&]<int I>(index_constant<I>) {
+      constexpr int t = node_at<group, I>.target;
       using T = typename K::template element<t>;
-      using E = held_element<T, C>;
-      auto& registers = held_of<I>(loads);
-      const auto& memory = this->thread.a.tensor[t];
-      if (optional && !memory.bound) return;
-      const E* const first = static_cast<const E*>(memory.data) + this->first(t);
-      const std::int64_t next = this->next(t);
-      if (!std::is_same_v<T, any_type> && this->whole(t)) {
-#pragma unroll
-        for (int v = 0; v < vectors; ++v) registers.vector[v].load(first + v * next);
-        if constexpr (Place::can_flip)
-          if (this->flipped()) {
-#pragma unroll
-            for (int v = 0; v < vectors; ++v) registers.vector[v].reverse();
-          }
-      } else if (!std::is_same_v<T, any_type> && memory.mode == access::same) {
-#pragma unroll
-        for (int v = 0; v < vectors; ++v) {
-          const E value = this->count(v) > 0 ? first[v * next] : E{};
-#pragma unroll
-          for (int e = 0; e < width; ++e) registers.vector[v].set_bits(e, value);
-        }
-      } else {
+      if constexpr (!std::is_same_v<T, any_type>) {
+        const auto& memory = this->thread.a.tensor[t];
+        if (!memory.bound || !this->whole(t)) return;
+        const T* const first = static_cast<const T*>(memory.data) + this->first(t);
+        const std::int64_t next = this->next(t);
 #pragma unroll
         for (int v = 0; v < vectors; ++v)
-          registers.vector[v] = gather_elements<E, width>(this->thread.a, t, this->path(t, v));
+          __pipeline_memcpy_async(in_stage<I>(stage, v), first + v * next, vector_bytes<I>);
       }
     });
+  }
+  /// As load(), from a stage what prefetch brought there.
+  __device__ __forceinline__ void load(const unsigned char* stage) {
+    for_each_index(sequence_of<walked_loads<group, S>>{},
+                   [&]<int I>(index_constant<I>) { load_one<I, true>(stage); });
   }
 
   template <int I> __device__ __forceinline__ C read(index_constant<I>, int run, int step) const {
@@ -141,7 +157,7 @@ template <class K, int S, class Place> struct tile : Place {
   __device__ __forceinline__ scratch_type* scratch_at(int stream, int run, int step) const {
     const auto& a = this->thread.a;
     return static_cast<scratch_type*>(a.scratch) + stream * a.scratch_stream +
-           (this->thread.first_lane + Place::lane_of(run)) * a.scratch_lane +
+           (this->thread.unit * Place::lane_count + Place::lane_of(run)) * a.scratch_lane +
            this->position(run, step) * a.scratch_step;
   }
   template <int Stream> __device__ __forceinline__ C read_scratch(int run, int step) const {
@@ -199,6 +215,61 @@ template <class K, int S, class Place> struct tile : Place {
   }
 
 private:
+  template <int I, class Byte> static __device__ __forceinline__ Byte* in_stage(Byte* stage, int v) {
+    return stage + stage_offset<I> + (v * Place::threads + static_cast<int>(threadIdx.x)) * vector_bytes<I>;
+  }
+
+  template <int I, bool Staged> __device__ __forceinline__ void load_one(const unsigned char* stage) {
+    constexpr int t = node_at<group, I>.target;
+    using T = typename K::template element<t>;
+    using E = held_element<T, C>;
+    auto& registers = held_of<I>(loads);
+    const auto& memory = this->thread.a.tensor[t];
+    if (tensor_at<group, t>.optional && !memory.bound) return;
+    if (!std::is_same_v<T, any_type> && this->whole(t)) {
+      if constexpr (Staged) {
+#pragma unroll
+        for (int v = 0; v < vectors; ++v)
+          registers.vector[v].load(reinterpret_cast<const E*>(in_stage<I>(stage, v)));
+      } else {
+        const E* const first = static_cast<const E*>(memory.data) + this->first(t);
+        const std::int64_t next = this->next(t);
+#pragma unroll
+        for (int v = 0; v < vectors; ++v) registers.vector[v].load(first + v * next);
+      }
+      turn_round(registers);
+    } else if (!std::is_same_v<T, any_type> && memory.mode == access::same) {
+#pragma unroll
+      for (int v = 0; v < vectors; ++v) {
+        const element_path path = this->path(t, v);
+        const E value = path.count > 0 ? static_cast<const E*>(
+                                             memory.data)[path.place + path.position * this->thread.a.walk[0].stride[t]]
+                                       : E{};
+#pragma unroll
+        for (int e = 0; e < width; ++e) registers.vector[v].set_bits(e, value);
+      }
+    } else {
+#pragma unroll
+      for (int v = 0; v < vectors; ++v)
+        registers.vector[v] = gather_elements<E, width>(this->thread.a, t, this->path(t, v));
+    }
+  }
+
+  /// Where the scan goes through memory backwards, the vectors and their elements change their order. (The
+  /// empty instruction keeps compilers from turning the branch into a selection of every word.)
+  template <class Held> __device__ __forceinline__ void turn_round(Held& registers) const {
+    if constexpr (Place::can_flip)
+      if (this->flipped()) {
+        asm volatile("");
+        const Held before = registers;
+#pragma unroll
+        for (int v = 0; v < vectors; ++v) {
+          registers.vector[v] = before.vector[vectors - 1 - v];
+          registers.vector[v].reverse();
+        }
+      }
+  }
+
   template <class Sequence> struct output_slots;
   template <int... N>
   struct output_slots<std::integer_sequence<int, N...>>
@@ -219,11 +290,7 @@ private:
     if (!std::is_same_v<T, any_type> && this->whole(Tensor)) {
       E* const first = static_cast<E*>(memory.data) + this->first(Tensor);
       const std::int64_t next = this->next(Tensor);
-      if constexpr (Place::can_flip)
-        if (this->flipped()) {
-#pragma unroll
-          for (int v = 0; v < vectors; ++v) values.vector[v].reverse();
-        }
+      turn_round(values);
 #pragma unroll
       for (int v = 0; v < vectors; ++v) values.vector[v].store(first + v * next);
     } else {
@@ -233,5 +300,30 @@ private:
     }
   }
 };
+
+/// Calls f(scan, lane, element) for every log-sum of sweep S and every lane of a thread, with what the scan
+/// takes at `position`; 0 unless `exists`.
+template <class K, int S, int Lanes, class Uniforms, class F>
+__device__ __forceinline__ void look_at(const lane_group<K, Lanes>& thread, std::int64_t position, bool exists,
+                                        Uniforms& u, F&& f) {
+  using group = typename K::group;
+  using C = typename K::compute;
+  using step = tile<K, S, one_step<K, Lanes>>;
+  step here(thread, position);
+  if (exists) here.load();
+#pragma unroll
+  for (int lane = 0; lane < Lanes; ++lane)
+    for_each_index(sequence_of<scans_in<group, S>>{}, [&]<int Scan>(index_constant<Scan>) {
+      if constexpr (is_log_sum<group, Scan>) {
+        C element = C(0);
+        if (exists) {
+          states<group, C> unused;
+          typename step::fold_stage::template variables<C> v;
+          step::fold_stage::evaluate(u, v, probe_memory<K, S, Scan, step>(here, lane, unused, element));
+        }
+        f(index_constant<Scan>{}, lane, element);
+      }
+    });
+}
 
 }  // namespace scandsl::cuda_detail

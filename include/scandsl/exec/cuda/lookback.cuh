@@ -1,0 +1,746 @@
+#pragma once
+#include "scandsl/exec/cuda/row.cuh"
+#include "scandsl/exec/cuda/strip.cuh"
+
+/// The look-back: many blocks share the tiles of a few lanes, each tile read and written once.
+///
+/// Tiles are handed out by ticket, in the order in which the scan goes through them. A block folds a tile and
+/// publishes its state (its aggregate); what precedes the tile it learns from what other blocks published.
+/// Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", 2016, is the scheme; here
+///   - the published states form a fixed tree, so that every run adds in the same order: groups of tiles,
+///     groups of groups, and one chain over the largest. Who folds the last tile of a group publishes the
+///     group's state;
+///   - a tile is finished only after the block has folded its next few, when what precedes it has long been
+///     known. Tiles wait in shared memory meanwhile, where the copy engine also brings the tiles to come;
+///   - waiting and adding up is the work of warps of their own (the scouts).
+/// A block waits for lower tickets than its own only, whose blocks are running: however few blocks the device
+/// runs at a time, the lowest ticket can always go on.
+namespace scandsl::cuda_detail {
+
+/// Where states are published: all zero at launch. A state's words are 64 bits each, 32 of value and 32 that
+/// say what it is, so that no fence is needed between a value and its flag.
+struct lookback_arguments {
+  std::uint32_t* ticket = nullptr;
+  std::uint64_t* words = nullptr;
+  std::int64_t tiles = 1;   ///< of one lane
+  std::int64_t blocks = 1;  ///< of lanes
+  bool lanes_first = false;  ///< tickets go through all lanes before they go on along them
+  /// First states of: the tiles' aggregates, the levels of groups, the chain, and inclusive states.
+  std::int64_t level[6] = {};
+  std::int64_t states = 0;  ///< of one block of lanes, each of all its lanes
+
+  static lookback_arguments of(std::int64_t tiles, std::int64_t blocks, bool lanes_first, int levels,
+                               int log2_radix) {
+    lookback_arguments a;
+    a.tiles = tiles;
+    a.blocks = blocks;
+    a.lanes_first = lanes_first;
+    for (int l = 0; l <= levels; ++l) {
+      a.level[l] = a.states;
+      a.states += (tiles >> (l * log2_radix)) + 1;
+    }
+    a.level[levels + 1] = a.states;
+    a.states += tiles;
+    return a;
+  }
+};
+
+/// What a published word says of itself.
+enum class published : std::uint32_t {
+  nothing = 0,
+  state = 1,
+  overflowed = 2,  ///< no state: combined, it might make a NaN that the scan in order does not make
+};
+
+__device__ __forceinline__ std::uint64_t load_published(const std::uint64_t* from) {
+  std::uint64_t word;
+  asm volatile("ld.relaxed.gpu.global.b64 %0, [%1];" : "=l"(word) : "l"(from) : "memory");
+  return word;
+}
+__device__ __forceinline__ void store_published(std::uint64_t* to, std::uint32_t value, published what) {
+  const std::uint64_t word = static_cast<std::uint64_t>(what) << 32 | value;
+  asm volatile("st.relaxed.gpu.global.b64 [%0], %1;" ::"l"(to), "l"(word) : "memory");
+}
+template <class C> inline constexpr int words_of = static_cast<int>(sizeof(C) / 4);
+template <class C> __device__ __forceinline__ std::uint32_t word_of(C value, int which) {
+  if constexpr (sizeof(C) == 4)
+    return __float_as_uint(static_cast<float>(value));
+  else
+    return static_cast<std::uint32_t>(which == 0 ? __double2loint(value) : __double2hiint(value));
+}
+template <class C> __device__ __forceinline__ C from_words(const std::uint32_t (&word)[words_of<C>]) {
+  if constexpr (sizeof(C) == 4)
+    return C(__uint_as_float(word[0]));
+  else
+    return __hiloint2double(static_cast<int>(word[1]), static_cast<int>(word[0]));
+}
+
+// ---- named barriers between a block's threads and its scouts: one side arrives, the other waits
+
+template <int Threads> __device__ __forceinline__ void arrive_at(int id) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(id), "n"(Threads) : "memory");
+}
+template <int Threads> __device__ __forceinline__ void wait_at(int id) {
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "n"(Threads) : "memory");
+}
+
+template <class K, class Arrangement> struct lookback {
+  using group = typename K::group;
+  using C = typename K::compute;
+  using scans = scans_in<group, 0>;
+  static constexpr int runs = Arrangement::runs, lanes = Arrangement::lanes, threads = Arrangement::threads;
+  /// A group of the tree, as a power of two, and how many levels of groups there are. In a row a warp of
+  /// scouts looks at a group's tiles side by side; in a strip each of them has a lane to itself.
+  static constexpr int log2_radix = lanes > 1 ? 3 : 5, radix = 1 << log2_radix, levels = lanes > 1 ? 3 : 2;
+  /// Tiles folded before one is finished; slots for what is known of them; stages for their elements. There
+  /// are as many groups of scouts, each of which follows one tile at a time.
+  static constexpr int delay = lanes > 1 ? 2 : 3, slots = delay + 1, stage_count = delay + 2, tickets = 16;
+  static constexpr int scouts = lanes > 1 ? 64 : 32, all_threads = threads + delay * scouts,
+                       meeting = threads + scouts;
+  static constexpr int components = component_capacity<group>;
+  static constexpr int words = components * words_of<C>;
+  /// Whether a tile's aggregate may be unfit for combining.
+  static constexpr bool may_overflow = [] {
+    bool any = false;
+    for_each_index(sequence_of<scans>{}, [&]<int S>(index_constant<S>) { any = any || scales<group, S>; });
+    return any;
+  }();
+  static constexpr bool framed = can_be_framed<K, 0>;
+
+  struct tile_name {
+    std::uint32_t block, number;  ///< of lanes, and along them
+    static constexpr std::uint32_t none = 0xffffffffU;
+    __device__ __forceinline__ bool exists() const { return number != none; }
+  };
+  using tile_type = tile<K, 0, typename Arrangement::place>;
+
+  const typename K::arguments& a;
+  const lookback_arguments& book;
+  Arrangement block_threads;
+  int columns;  ///< lanes of the block
+  unsigned char* stages;
+  C *preceding, *aggregate, *seed, *prefix;
+  volatile std::uint32_t *unfit_tile, *in_frame;
+  volatile tile_name* names;
+  std::uint32_t* late;
+
+  static constexpr int stage_bytes = tile_type::stage_bytes;
+  /// Shared memory, in order: stages; what precedes each thread's runs in a tile; a lane's aggregate, seed and
+  /// prefix; the threads' exchange; flags and tickets.
+  static constexpr __host__ __device__ std::size_t shared_bytes(int lane_threads) {
+    const std::size_t of_lanes = static_cast<std::size_t>(lanes > 1 ? lane_threads * lanes : 1);
+    return static_cast<std::size_t>(stage_count * stage_bytes) +
+           sizeof(C) * (static_cast<std::size_t>(slots * components) *
+                            (static_cast<std::size_t>(runs * threads) + 3 * of_lanes) +
+                        static_cast<std::size_t>(Arrangement::exchange_elements(lane_threads))) +
+           sizeof(std::uint32_t) * (2 * slots + 2 * tickets + slots * of_lanes);
+  }
+
+  __device__ __forceinline__ lookback(const typename K::arguments& given, const lookback_arguments& where,
+                                      unsigned char* shared)
+      : a(given), book(where),
+        block_threads(given, reinterpret_cast<C*>(shared + stage_count * stage_bytes) +
+                                 slots * components * (runs * threads + 3 * columns_of(given))),
+        columns(columns_of(given)), stages(shared),
+        preceding(reinterpret_cast<C*>(shared + stage_count * stage_bytes)),
+        aggregate(preceding + slots * components * runs * threads),
+        seed(aggregate + slots * components * columns), prefix(seed + slots * components * columns) {
+    std::uint32_t* const flags =
+        reinterpret_cast<std::uint32_t*>(block_threads.exchange + Arrangement::exchange_elements(given.lane_threads));
+    unfit_tile = flags;
+    in_frame = flags + slots;
+    names = reinterpret_cast<tile_name*>(flags + 2 * slots);
+    late = flags + 2 * slots + 2 * tickets;
+  }
+  static __device__ __forceinline__ int columns_of(const typename K::arguments& given) {
+    return lanes > 1 ? given.lane_threads * lanes : 1;
+  }
+  /// Barriers: a tile has been folded (an own one for each group of scouts, two tiles apart), and what precedes
+  /// it has been found.
+  static __device__ __forceinline__ int folded_barrier(unsigned i) { return 1 + static_cast<int>(i % (2 * delay)); }
+  static __device__ __forceinline__ int found_barrier(unsigned i) { return 1 + 2 * delay + slot_of(i); }
+  static __device__ __forceinline__ int slot_of(unsigned i) { return static_cast<int>(i % slots); }
+
+  /// Notes what ticket the block's tile i has. One thread draws all tickets of a block, so that they ascend.
+  __device__ __forceinline__ void note(unsigned i, std::uint32_t at) const {
+    volatile tile_name& name = names[i % tickets];
+    name.number = tile_name::none;
+    if (at >= static_cast<std::uint64_t>(book.tiles * book.blocks)) return;
+    const auto inner = static_cast<std::uint32_t>(book.lanes_first ? book.blocks : book.tiles);
+    const std::uint32_t outer_at = at / inner, inner_at = at - outer_at * inner;
+    name.block = book.lanes_first ? inner_at : outer_at;
+    name.number = book.lanes_first ? outer_at : inner_at;
+  }
+  __device__ __forceinline__ tile_name name_of(unsigned i) const {
+    return {names[i % tickets].block, names[i % tickets].number};
+  }
+
+  // ---- published states
+
+  __device__ __forceinline__ std::uint64_t* place_of(std::int64_t block, int level, std::int64_t index,
+                                                     int column) const {
+    return book.words + ((block * book.states + book.level[level] + index) * words) * columns + column;
+  }
+  __device__ __forceinline__ void publish(std::int64_t block, int level, std::int64_t index, int column,
+                                          const states<group, C>& state, published what) const {
+    std::uint64_t* const at = place_of(block, level, index, column);
+    for_components<group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
+      constexpr int component = component_index<group, scans>(S, Component);
+#pragma unroll
+      for (int w = 0; w < words_of<C>; ++w)
+        store_published(at + (component * words_of<C> + w) * columns,
+                        word_of(std::get<Component>(state_of<S>(state)), w), what);
+    });
+  }
+  struct raw_state {
+    std::uint64_t word[words];
+  };
+  __device__ __forceinline__ raw_state ask(const std::uint64_t* at) const {
+    raw_state raw;
+#pragma unroll
+    for (int w = 0; w < words; ++w) raw.word[w] = load_published(at + w * columns);
+    return raw;
+  }
+  /// Waits until all of it has been published. False: it overflowed.
+  __device__ __forceinline__ bool wait_for(const std::uint64_t* at, raw_state raw, states<group, C>& state) const {
+    bool good = true;
+#pragma unroll
+    for (int w = 0; w < words; ++w) {
+      while (raw.word[w] >> 32 == static_cast<std::uint32_t>(published::nothing))
+        raw.word[w] = load_published(at + w * columns);
+      good = good && raw.word[w] >> 32 == static_cast<std::uint32_t>(published::state);
+    }
+    for_components<group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
+      constexpr int component = component_index<group, scans>(S, Component);
+      std::uint32_t bits[words_of<C>];
+#pragma unroll
+      for (int w = 0; w < words_of<C>; ++w)
+        bits[w] = static_cast<std::uint32_t>(raw.word[component * words_of<C> + w]);
+      std::get<Component>(state_of<S>(state)) = from_words<C>(bits);
+    });
+    return good;
+  }
+
+  // ---- states in shared memory
+
+  __device__ __forceinline__ void put(C* slot, int column, const states<group, C>& state) const {
+    for_components<group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
+      slot[component_index<group, scans>(S, Component) * columns + column] = std::get<Component>(state_of<S>(state));
+    });
+  }
+  __device__ __forceinline__ states<group, C> get(const C* slot, int column) const {
+    states<group, C> state;
+    for_components<group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
+      std::get<Component>(state_of<S>(state)) = slot[component_index<group, scans>(S, Component) * columns + column];
+    });
+    return state;
+  }
+
+  // ---- the scouts
+
+  __device__ __forceinline__ void scout() {
+    const int all = static_cast<int>(threadIdx.x) - threads, mine = all % scouts;
+#pragma unroll 1
+    for (unsigned i = static_cast<unsigned>(all / scouts);; i += delay) {
+      const int slot = slot_of(i);
+      wait_at<meeting>(folded_barrier(i));
+      const tile_name now = name_of(i);
+      if (!now.exists()) return;
+      if constexpr (lanes == 1) {
+        find_prefix_of_row(now, slot);
+      } else {
+#pragma unroll 1
+        for (int column = mine; column < columns; column += scouts) find_prefix(now, slot, column);
+      }
+      __syncwarp();
+      arrive_at<meeting>(found_barrier(i));
+    }
+  }
+
+  __device__ __forceinline__ void publish(std::int64_t block, int level, std::int64_t index, int column,
+                                          const states<group, C>& state, bool fit) const {
+    publish(block, level, index, column, state, fit ? published::state : published::overflowed);
+  }
+
+  /// The same for a row, by a warp.
+  __device__ __forceinline__ void find_prefix_of_row(const tile_name& now, int slot) {
+    const std::int64_t t = now.number;
+    const int mine = static_cast<int>(threadIdx.x) & 31;
+    states<group, C> group_state = get(aggregate + slot * components, 0), before[levels];
+    bool group_fit = !may_overflow || unfit_tile[slot] == 0, fit = true, ends_group = true;
+    if (mine == 0) publish(now.block, 0, t, 0, group_state, group_fit);
+    int counts[levels];
+    raw_state raw[levels], raw_start, raw_near;
+#pragma unroll
+    for (int level = 0; level < levels; ++level) {
+      const std::int64_t index = t >> (level * log2_radix);
+      counts[level] = static_cast<int>(index & (radix - 1));
+      if (mine < counts[level]) raw[level] = ask(place_of(now.block, level, index - counts[level] + mine, 0));
+    }
+    const bool nearby = counts[1] > 0;
+    const std::uint64_t* const near_at = place_of(now.block, 0, t - counts[0] - radix + mine, 0);
+    if (nearby) raw_near = ask(near_at);
+    const std::int64_t link = t >> (levels * log2_radix);
+    const std::uint64_t* const chain = place_of(now.block, levels, link, 0);
+    if (t > 0) raw_start = ask(chain);
+    // The group just before is added up here, too, as its last tile's scouts do: that state comes a hop later.
+    states<group, C> near_group;
+    set_identity<group, scans>(near_group);
+    bool near_fit = true;
+    if (nearby) {
+      near_fit = wait_for(near_at, raw_near, near_group) && !unfit(near_group);
+      add_up(near_group, mine);
+      if constexpr (may_overflow) near_fit = __all_sync(~0U, near_fit);
+      for_components<group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
+        C& component = std::get<Component>(state_of<S>(near_group));
+        component = shuffle_from(component, 0, 32);
+      });
+      near_fit = near_fit && !unfit(near_group);
+    }
+#pragma unroll
+    for (int level = 0; level < levels; ++level) {
+      const std::int64_t index = t >> (level * log2_radix);
+      states<group, C>& all = before[level];
+      set_identity<group, scans>(all);
+      bool good = true;
+      if (level == 1 && mine == counts[level] - 1) {
+        all = near_group;
+        good = near_fit;
+      } else if (mine < counts[level]) {
+        good = wait_for(place_of(now.block, level, index - counts[level] + mine, 0), raw[level], all) && !unfit(all);
+      }
+      add_up(all, mine);
+      if constexpr (may_overflow) fit = __all_sync(~0U, good) && fit;
+      ends_group = ends_group && counts[level] == radix - 1;
+      if (ends_group && mine == 0) {
+        combine_onto<group, scans>(all, group_state);
+        group_fit = group_fit && fit && !unfit(group_state);
+        if (level + 1 < levels) publish(now.block, level + 1, index >> log2_radix, 0, group_state, group_fit);
+      }
+    }
+    if (mine > 0) return;
+    states<group, C> found;
+    if (t == 0) {
+      found = get(seed + slot * components, 0);
+      publish(now.block, levels, 0, 0, found, published::state);
+    } else {
+      wait_for(chain, raw_start, found);
+    }
+    end_prefix(now, slot, 0, found, before, group_state, fit, group_fit, ends_group);
+  }
+
+  /// Combines what a warp's threads hold, in order: thread 0 has it.
+  __device__ __forceinline__ void add_up(states<group, C>& all, int mine) const {
+    __syncwarp();
+#pragma unroll
+    for (int distance = 1; distance < 32; distance *= 2) {
+      states<group, C> right = all;
+      for_components<group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
+        std::get<Component>(state_of<S>(right)) =
+            shuffle_from(std::get<Component>(state_of<S>(all)), mine + distance, 32);
+      });
+      if ((mine & (2 * distance - 1)) == 0) {
+        combine_onto<group, scans>(all, right);
+        copy_states<group, scans>(right, all);
+      }
+    }
+  }
+
+  /// Publishes the tile's state and those of the groups that it ends, and finds what precedes it.
+  __device__ __forceinline__ void find_prefix(const tile_name& now, int slot, int column) {
+    const std::int64_t t = now.number;
+    states<group, C> group_state = get(aggregate + slot * components * columns, column), before[levels];
+    bool group_fit = !may_overflow || unfit_tile[slot] == 0, fit = true, ends_group = true;
+    publish(now.block, 0, t, column, group_state, group_fit);
+    const std::int64_t link = t >> (levels * log2_radix);
+    const std::uint64_t* const chain = place_of(now.block, levels, link, column);
+    raw_state raw_start;
+    if (t > 0) raw_start = ask(chain);
+#pragma unroll
+    for (int level = 0; level < levels; ++level) {
+      const std::int64_t index = t >> (level * log2_radix);
+      const int count = static_cast<int>(index & (radix - 1));
+      const std::uint64_t* const first = place_of(now.block, level, index - count, column);
+      raw_state raw[radix - 1];
+#pragma unroll
+      for (int i = 0; i < radix - 1; ++i)
+        if (i < count) raw[i] = ask(first + i * words * columns);
+      set_identity<group, scans>(before[level]);
+#pragma unroll
+      for (int i = 0; i < radix - 1; ++i)
+        if (i < count) {
+          states<group, C> each;
+          const bool good = wait_for(first + i * words * columns, raw[i], each);
+          if (i > 0) combine_onto<group, scans>(before[level], each);
+          before[level] = each;
+          fit = fit && good && !unfit(each);
+        }
+      ends_group = ends_group && count == radix - 1;
+      if (ends_group) {
+        combine_onto<group, scans>(before[level], group_state);
+        group_fit = group_fit && fit && !unfit(group_state);
+        if (level + 1 < levels) publish(now.block, level + 1, index >> log2_radix, column, group_state, group_fit);
+      }
+    }
+    states<group, C> found;
+    if (t == 0) {
+      found = get(seed + slot * components * columns, column);
+      publish(now.block, levels, 0, column, found, published::state);
+    } else {
+      wait_for(chain, raw_start, found);
+    }
+    end_prefix(now, slot, column, found, before, group_state, fit, group_fit, ends_group);
+  }
+
+  /// From the chain's state before the tile's largest group to what precedes the tile.
+  __device__ __forceinline__ void end_prefix(const tile_name& now, int slot, int column, states<group, C>& found,
+                                             states<group, C> (&before)[levels], states<group, C>& group_state,
+                                             bool fit, bool group_fit, bool ends_group) {
+    const bool starts_finite = !infinite(found);
+    const bool owes_link = ends_group && !(group_fit && starts_finite);
+    if (ends_group && !owes_link) {
+      combine_onto<group, scans>(found, group_state);
+      publish(now.block, levels, static_cast<std::int64_t>(now.number >> (levels * log2_radix)) + 1, column, group_state, published::state);
+    }
+#pragma unroll
+    for (int level = levels - 1; level >= 0; --level) {
+      combine_onto<group, scans>(found, before[level]);
+      found = before[level];
+    }
+    if constexpr (may_overflow) {
+      if (now.number > 0 && (!fit || !starts_finite)) {
+        const std::uint64_t* const at = place_of(now.block, levels + 1, static_cast<std::int64_t>(now.number) - 1, column);
+        wait_for(at, ask(at), found);
+      }
+      late[slot * columns + column] = owes_link;
+    }
+    put(prefix + slot * components * columns, column, found);
+  }
+  /// Whether a stretch's state may make a NaN where the scan in order does not.
+  __device__ __forceinline__ bool unfit(const states<group, C>& stretch) const {
+    if constexpr (may_overflow) {
+      states<group, C> none = stretch;
+      set_identity<group, scans>(none);
+      return overflows<group, scans>(none, stretch);
+    } else {
+      return false;
+    }
+  }
+  /// Whether a scan's state is such that a stretch combined with it may make one.
+  __device__ __forceinline__ bool infinite(const states<group, C>& carry) const {
+    if constexpr (may_overflow) {
+      states<group, C> none = carry;
+      set_identity<group, scans>(none);
+      return overflows<group, scans>(carry, none);
+    } else {
+      return false;
+    }
+  }
+
+  // ---- the threads that fold and finish
+
+  std::uint32_t lanes_at = tile_name::none;  ///< the block of lanes that the threads have found
+
+  __device__ __forceinline__ C& preceding_of(int slot, int run, int component) const {
+    return preceding[((slot * components + component) * runs + run) * threads + static_cast<int>(threadIdx.x)];
+  }
+  __device__ __forceinline__ void keep_preceding(int slot, const states<group, C> (&of_runs)[runs]) const {
+#pragma unroll
+    for (int run = 0; run < runs; ++run)
+      for_components<group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
+        preceding_of(slot, run, component_index<group, scans>(S, Component)) =
+            std::get<Component>(state_of<S>(of_runs[run]));
+      });
+  }
+  __device__ __forceinline__ states<group, C> preceding_run(int slot, int run) const {
+    states<group, C> state;
+    for_components<group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
+      std::get<Component>(state_of<S>(state)) = preceding_of(slot, run, component_index<group, scans>(S, Component));
+    });
+    return state;
+  }
+
+  /// Takes the lanes of a tile. `begins`: to fold their first tile, which stores what is due and tells the
+  /// scouts the scans' seeds.
+  __device__ __forceinline__ void find_lanes(const tile_name& now, bool begins = false, int slot = 0) {
+    if (now.block == lanes_at && !begins) return;
+    lanes_at = now.block;
+    auto& thread = block_threads.thread;
+    block_threads.find(now.block, thread);
+    const bool writer = thread.writes;
+    thread.writes = writer && begins;
+    thread.load_still();
+    thread.template boundary<0>();
+    thread.writes = writer;
+    if (begins && writer) {
+#pragma unroll
+      for (int lane = 0; lane < lanes; ++lane)
+        put(seed + slot * components * columns, column_of(lane), thread.carry[lane]);
+    }
+  }
+  __device__ __forceinline__ int column_of(int lane) const {
+    return lanes > 1 ? (static_cast<int>(threadIdx.x) & (a.lane_threads - 1)) * lanes + lane : 0;
+  }
+  __device__ __forceinline__ std::int64_t steps_before(const tile_name& now) const {
+    return static_cast<std::int64_t>(now.number) * Arrangement::tile_steps(a.lane_threads);
+  }
+  __device__ __forceinline__ tile_type tile_at(const tile_name& now) const {
+    const auto& thread = block_threads.thread;
+    return block_threads.template tile_at<0>(thread, thread.low, thread.high, steps_before(now), a.reversed[0]);
+  }
+  __device__ __forceinline__ bool ends_early(const tile_name& now) const {
+    const auto& thread = block_threads.thread;
+    return steps_before(now) + Arrangement::tile_steps(a.lane_threads) > thread.high - thread.low;
+  }
+  __device__ __forceinline__ unsigned char* stage(unsigned i) const {
+    return stages + static_cast<int>(i % stage_count) * stage_bytes;
+  }
+
+  __device__ __forceinline__ void prefetch(const tile_name& now, unsigned i) {
+    if (now.exists()) {
+      find_lanes(now);
+      tile_at(now).prefetch(stage(i));
+    }
+    __pipeline_commit();
+  }
+
+  /// Folds a tile and leaves its state for the scouts.
+  __device__ __forceinline__ void fold(const tile_name& now, unsigned i) {
+    const int slot = slot_of(i);
+    find_lanes(now, now.number == 0, slot);
+    auto& thread = block_threads.thread;
+    auto here = tile_at(now);
+    here.load(stage(i));
+    states<group, C> total[lanes], of_runs[runs];
+#pragma unroll
+    for (int lane = 0; lane < lanes; ++lane) set_identity<group, scans>(thread.carry[lane]);
+    bool within_frame = false, unfit_stretch = false;
+    if constexpr (framed)
+      within_frame = !(uses_last<group> && ends_early(now)) && fold_in_frame(here, now, of_runs, total);
+    if (!within_frame) {
+      auto u = tile_type::fold_stage::evaluate_uniforms(a.parameters);
+      states<group, C> local[runs];
+#pragma unroll
+      for (int run = 0; run < runs; ++run) {
+        set_identity<group, scans>(local[run]);
+        here.template fold<0, false, uses_last<group>>(u, run, local[run]);
+      }
+      unfit_stretch = block_threads.template join<scans, false>(local, of_runs, total);
+    }
+    keep_preceding(slot, of_runs);
+    if (thread.writes) {
+#pragma unroll
+      for (int lane = 0; lane < lanes; ++lane)
+        put(aggregate + slot * components * columns, column_of(lane), total[lane]);
+    }
+    if (threadIdx.x == 0) {
+      unfit_tile[slot] = unfit_stretch;
+      in_frame[slot] = within_frame;
+    }
+  }
+
+  /// With the tile's first element as the frame of its sums, of its own: what was handed to the block before
+  /// differs from run to run.
+  __device__ __forceinline__ bool fold_in_frame(tile_type& here, const tile_name& now,
+                                                states<group, C> (&of_runs)[runs],
+                                                states<group, C> (&total)[lanes]) {
+    auto u = tile_type::fold_stage::evaluate_uniforms(a.parameters);
+    auto& thread = block_threads.thread;
+    const std::int64_t before = steps_before(now);
+    bool doubtful = false;
+    states<group, C> local[runs], start[lanes];
+#pragma unroll
+    for (int lane = 0; lane < lanes; ++lane) set_identity<group, scans, true>(start[lane]);
+    look_at<K, 0>(thread, a.reversed[0] ? thread.high - 1 - before : thread.low + before,
+                  before < thread.high - thread.low, u,
+                  [&]<int Scan>(index_constant<Scan>, int lane, C element) {
+                    const float frame = rintf(4.0F * static_cast<float>(element)) * 0.25F;
+                    doubtful = doubtful || (!(frame > -1e30F && frame < 1e30F) && lane < thread.valid);
+                    state_of<Scan>(start[lane])[0] = C(frame);
+                  });
+#pragma unroll
+    for (int run = 0; run < runs; ++run) {
+      local[run] = start[tile_type::lane_of(run)];
+      here.template fold<0, true, false>(u, run, local[run]);
+    }
+    return !block_threads.template join<scans, true>(local, of_runs, total, doubtful);
+  }
+
+  /// Finishes a tile: from what the scouts found.
+  __device__ __forceinline__ void finish(const tile_name& now, unsigned i) {
+    const int slot = slot_of(i);
+    const bool folded_in_frame = in_frame[slot] != 0;
+    find_lanes(now);
+    auto& thread = block_threads.thread;
+    auto here = tile_at(now);
+    here.load(stage(i));
+    const C* const known = prefix + slot * components * columns;
+    const C* const own = aggregate + slot * components * columns;
+    auto u = tile_type::sweep_stage::evaluate_uniforms(a.parameters);
+#pragma unroll
+    for (int lane = 0; lane < lanes; ++lane) {
+      const states<group, C> found = get(known, column_of(lane));
+      copy_states<group, scans>(found, thread.carry[lane]);
+    }
+    states<group, C> before[runs];
+    if constexpr (may_overflow) {
+      bool again = unfit_tile[slot] != 0;
+#pragma unroll
+      for (int lane = 0; lane < lanes; ++lane)
+        again = again || (thread.valid > 0 && infinite(thread.carry[lane]));
+      again = any_of_all<threads>(again);
+      if (again) {
+        auto folding = tile_type::fold_stage::evaluate_uniforms(a.parameters);
+        const states<group, C> none = thread.carry[0];
+#pragma unroll
+        for (int run = 0; run < runs; ++run) before[run] = none;
+        block_threads.template begin_turns<scans>();
+        do {
+          states<group, C> local[runs];
+#pragma unroll
+          for (int run = 0; run < runs; ++run) {
+            local[run] = before[run];
+            block_threads.template set_start<scans>(run, local[run]);
+            here.template fold<0, false, uses_last<group>>(folding, run, local[run]);
+          }
+          again = block_threads.template take_turn<scans>(local, before);
+        } while (again);
+        here.template finish<false>(u, before);
+        settle(now, slot);
+        return;
+      }
+    }
+    bool in_one_frame = false;
+    if constexpr (framed) {
+      in_one_frame = true;
+      C frame[lanes][scan_count<group>], sum[lanes][scan_count<group>];
+#pragma unroll
+      for (int lane = 0; lane < lanes; ++lane) {
+        const states<group, C> all = get(own, column_of(lane));
+        for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
+          if constexpr (is_log_sum<group, Scan>) {
+            const auto& [m, s] = state_of<Scan>(thread.carry[lane]);
+            const auto& [own_m, own_s] = state_of<Scan>(all);
+            const float value = static_cast<float>(m + arithmetic<C>::log(s));
+            const bool carries = value > -1e30F && value < 1e30F;
+            const C chosen = carries ? C(rintf(4.0F * value) * 0.25F) : own_m;
+            const C start = carries ? s * arithmetic<C>::exp(m - chosen) : C(0);
+            const C most = start + own_s * exp_in_frame(own_m, chosen);
+            if (lane < thread.valid)
+              in_one_frame = in_one_frame && (carries || (s == C(0) && folded_in_frame)) &&
+                             most < C(largest_sum<C>);
+            frame[lane][Scan] = chosen;
+            sum[lane][Scan] = start;
+          }
+        });
+      }
+      if (in_one_frame) {
+#pragma unroll
+        for (int run = 0; run < runs; ++run) {
+          const int lane = tile_type::lane_of(run);
+          before[run] = preceding_run(slot, run);
+          for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
+            if constexpr (is_log_sum<group, Scan>) {
+              auto& [m, s] = state_of<Scan>(before[run]);
+              s = sum[lane][Scan] + s * exp_in_frame(m, frame[lane][Scan]);
+              m = frame[lane][Scan];
+            } else {
+              const auto carry = state_of<Scan>(thread.carry[lane]);
+              auto left = carry;
+              combiner<group, Scan, all_components<group, Scan>>::apply(left, state_of<Scan>(before[run]));
+              state_of<Scan>(before[run]) = left;
+            }
+          });
+        }
+        here.template finish<true>(u, before);
+      }
+    }
+    if (!in_one_frame) {
+#pragma unroll
+      for (int run = 0; run < runs; ++run) {
+        before[run] = preceding_run(slot, run);
+        for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
+          if constexpr (is_log_sum<group, Scan>) {  // an empty sum in a frame is no running maximum
+            auto& [m, s] = state_of<Scan>(before[run]);
+            if (s == C(0)) m = static_cast<C>(identity_of<group, Scan, 0>);
+          }
+        });
+        combine_onto<group, scans>(thread.carry[tile_type::lane_of(run)], before[run]);
+      }
+      here.template finish<false>(u, before);
+    }
+#pragma unroll
+    for (int lane = 0; lane < lanes; ++lane) {
+      states<group, C> all = get(own, column_of(lane));
+      combine_onto<group, scans>(thread.carry[lane], all);
+      copy_states<group, scans>(all, thread.carry[lane]);
+    }
+    settle(now, slot);
+  }
+
+  /// The carry has moved past the tile: publishes it where others may want it; at the end of the lanes it is
+  /// their last state.
+  __device__ __forceinline__ void settle(const tile_name& now, int slot) {
+    auto& thread = block_threads.thread;
+    if constexpr (may_overflow) {
+      if (thread.writes) {
+#pragma unroll
+        for (int lane = 0; lane < lanes; ++lane) {
+          const int column = column_of(lane);
+          publish(now.block, levels + 1, now.number, column, thread.carry[lane], published::state);
+          if (late[slot * columns + column] != 0)
+            publish(now.block, levels, (now.number + 1) >> (levels * log2_radix), column, thread.carry[lane],
+                    published::state);
+        }
+      }
+    }
+    if (static_cast<std::int64_t>(now.number) == book.tiles - 1) thread.template boundary<1>();
+  }
+
+  __device__ __forceinline__ void work() {
+#pragma unroll 1
+    for (unsigned i = 0; i < 2; ++i) {
+      if (threadIdx.x == 0) note(i, atomicAdd(book.ticket, 1U));
+      wait_for_all<threads>();
+      prefetch(name_of(i), i);
+    }
+    unsigned end = 0xffffffffU;  // the first tile that is none
+#pragma unroll 1
+    for (unsigned i = 0;; ++i) {
+      const tile_name now = name_of(i);
+      if (now.exists()) {
+        __pipeline_wait_prior(1);
+        fold(now, i);
+      } else if (i < end) {
+        end = i;
+      }
+      arrive_at<meeting>(folded_barrier(i));
+      std::uint32_t drawn = 0;
+      if (threadIdx.x == 0) drawn = atomicAdd(book.ticket, 1U);
+      if (i >= delay) {
+        wait_at<meeting>(found_barrier(i - delay));
+        finish(name_of(i - delay), i - delay);
+      }
+      if (threadIdx.x == 0) note(i + 2, drawn);
+      if (end != 0xffffffffU && i + 1 >= end + delay) return;
+      wait_for_all<threads>();
+      prefetch(name_of(i + 2), i + 2);
+    }
+  }
+
+  __device__ __forceinline__ void run() {
+    if (threadIdx.x < threads)
+      work();
+    else
+      scout();
+  }
+};
+
+template <class K, class Arrangement>
+__global__ void __launch_bounds__(lookback<K, Arrangement>::all_threads, cuda_lookback_policy::blocks_resident)
+    lookback_kernel(const __grid_constant__ typename K::arguments a, const __grid_constant__ lookback_arguments book) {
+  extern __shared__ __align__(16) unsigned char shared[];
+  lookback<K, Arrangement>(a, book, shared).run();
+}
+
+}  // namespace scandsl::cuda_detail
