@@ -75,7 +75,6 @@ template <int Tensors, class C> struct kernel_arguments {
 
   bool reversed[max_sweeps] = {};
   bool restarts = false;       ///< chunks restart within the walk
-  bool staged = false;         ///< a walk: the next tile comes to shared memory meanwhile
   bool small = false;          ///< lanes are numbered below 2^31
   bool one_dimension = false;  ///< all lanes lie along one dimension, and none is a chunk
   int log2_lane_threads = 0;

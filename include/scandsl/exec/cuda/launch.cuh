@@ -80,8 +80,8 @@ template <class K> struct tile_policy {
   /// One sweep, whose scans do not wait for each other, over tensors of known types, with states of few words.
   static constexpr bool looks_back = is_typed && group::plan.sweeps == 1 && group::plan.rounds[0] == 1 &&
                                      scan_count<group> > 0 && state_words <= 8;
-  /// One sweep over tensors of known types: short rows and chunks have a kernel of their own.
-  static constexpr bool has_tile_kernel = is_typed && group::plan.sweeps == 1;
+  /// One sweep over tensors of known types.
+  static constexpr bool streams = is_typed && group::plan.sweeps == 1;
   static constexpr int lookback_lanes = [] {
     int lanes = strip_lanes;
     while (lanes > 1 && lanes * smallest_element > 4 && lanes * state_words > 8) lanes /= 2;
@@ -199,31 +199,23 @@ typename K::arguments make_arguments(const cuda_kernel_plan& plan, const program
   return a;
 }
 
-/// Whether the kernel of one tile a lane can take it.
-template <class K, class Arrangement> bool takes_one_tile(const typename K::arguments& a) {
-  return a.segments == 1 && a.offsets == nullptr && !a.restarts &&
-         (a.chunk_dimension >= 0 ? a.chunk : a.steps) <= Arrangement::tile_steps(a.lane_threads);
-}
-
 template <class K, class Arrangement> void launch_walk(typename K::arguments a, cudaStream_t stream) {
   const std::int64_t blocks = Arrangement::blocks(a);
   if (blocks == 0) return;
   if (blocks > 0x7fffffff) throw cuda_error("at most 2^31 - 1 blocks", message(blocks), "run it in parts");
   a.restarts = a.chunk > 0 && a.chunk_dimension < 0;
-  std::size_t shared =
-      sizeof(typename K::compute) * static_cast<std::size_t>(Arrangement::exchange_elements(a.lane_threads));
-  if constexpr (tile_policy<K>::has_tile_kernel) {
-    if (takes_one_tile<K, Arrangement>(a)) {
-      one_tile_kernel<K, Arrangement><<<static_cast<unsigned>(blocks), Arrangement::threads, shared, stream>>>(a);
-      check(cudaGetLastError(), "a kernel launch");
-      return;
-    }
+  using walk = walker<K, Arrangement>;
+  std::size_t shared = walk::exchange_bytes(a.lane_threads);
+  void (*kernel)(const typename K::arguments) = nullptr;
+  if constexpr (!tile_policy<K>::streams) {
+    kernel = walk_kernel<K, Arrangement>;
+  } else if (!Arrangement::has_streams ||
+             (a.chunk_dimension >= 0 ? a.chunk : a.steps) <= Arrangement::tile_steps(a.lane_threads)) {
+    kernel = one_tile_kernel<K, Arrangement>;
+  } else if constexpr (Arrangement::has_streams) {
+    kernel = stream_kernel<K, Arrangement>;
+    shared += 2 * walk::stage_bytes;
   }
-  // Loads are always under way where a block has several tiles.
-  a.staged = walk_stage_bytes<K, Arrangement> > 0 &&
-             (a.chunk_dimension >= 0 ? a.chunk : a.steps) > Arrangement::tile_steps(a.lane_threads);
-  if (a.staged) shared += 2 * walk_stage_bytes<K, Arrangement>;
-  const auto kernel = walk_kernel<K, Arrangement>;
   if (shared > 48 * 1024)
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
           "raising a kernel's shared memory");

@@ -525,7 +525,7 @@ template <class K, class Arrangement> struct lookback {
         set_identity<group, scans>(local[run]);
         here.template fold<0, false, uses_last<group>>(u, run, local[run]);
       }
-      unfit_stretch = block_threads.template join<scans, false>(local, of_runs, total);
+      unfit_stretch = block_threads.template join<scans, false, true>(local, of_runs, total);
     }
     keep_preceding(slot, of_runs);
     if (thread.writes) {
@@ -563,7 +563,7 @@ template <class K, class Arrangement> struct lookback {
       local[run] = start[tile_type::lane_of(run)];
       here.template fold<0, true, false>(u, run, local[run]);
     }
-    return !block_threads.template join<scans, true>(local, of_runs, total, doubtful);
+    return !block_threads.template join<scans, true, true>(local, of_runs, total, doubtful);
   }
 
   /// Finishes a tile: from what the scouts found.

@@ -18,6 +18,7 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
   using group = typename K::group;
   using C = typename K::compute;
   static constexpr int lanes = 1, runs = Vectors, threads = cuda_row_policy::threads;
+  static constexpr bool has_streams = RowThreads >= 0;  ///< a row of less than a warp is one tile
   static constexpr int log2_threads = std::countr_zero(static_cast<unsigned>(threads));
   static constexpr int blocks_resident = cuda_row_policy::blocks_resident,
                        blocks_resident_of_one_tile = cuda_row_policy::blocks_resident_of_one_tile;
@@ -116,7 +117,7 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
     else
       copy_states<group, Holder>(handed, state);
   }
-  template <class Holder, bool Framed>
+  template <class Holder, bool Framed, bool Total>
   __device__ __forceinline__ bool join(states<group, C> (&local)[Vectors],
                                        states<group, C> (&preceding)[Vectors], states<group, C> (&total)[1],
                                        bool suspect = false) {

@@ -16,6 +16,7 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
   using group = typename K::group;
   using C = typename K::compute;
   static constexpr int lanes = Lanes, runs = Lanes, threads = Threads;
+  static constexpr bool has_streams = true;
   static constexpr int blocks_resident =
       (component_capacity<group> * sizeof(C) > 4 ? cuda_strip_policy::resident_threads_of_large_states
                                                  : cuda_strip_policy::resident_threads) /
@@ -116,8 +117,8 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
   /// Joins the threads' states of the scans in Holder. `local` is each run folded onto the identity;
   /// `preceding` becomes what precedes the run in the tile, `total` the whole tile's state of each lane. True
   /// (for the whole block): nothing of that, for a thread was suspect, or overflows() says so, or (Framed) the
-  /// frame does not hold.
-  template <class Holder, bool Framed>
+  /// frame does not hold. Without Total, `total` is not wanted.
+  template <class Holder, bool Framed, bool Total>
   __device__ __forceinline__ bool join(states<group, C> (&local)[Lanes], states<group, C> (&preceding)[Lanes],
                                        states<group, C> (&total)[Lanes], bool suspect = false) {
     parity ^= 1;
@@ -144,19 +145,15 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
     if (any_of_all<threads>(suspect)) return true;
     states<group, C> before[Lanes];
 #pragma unroll
-    for (int lane = 0; lane < Lanes; ++lane) {
-      total[lane] = get<Holder, Framed>(0, lane, local[lane]);
-      before[lane] = total[lane];
-    }
+    for (int lane = 0; lane < Lanes; ++lane) before[lane] = get<Holder, Framed>(0, lane, local[lane]);
 #pragma unroll 1
-    for (int each = 1; each < bundles; ++each) {
+    for (int each = 1; each < bundle; ++each) add_bundle<Holder, Framed>(each, local, before);
+    if constexpr (Total) {
 #pragma unroll
-      for (int lane = 0; lane < Lanes; ++lane) {
-        if (each == bundle) copy_states<group, Holder>(total[lane], before[lane]);
-        states<group, C> next = get<Holder, Framed>(each, lane, local[lane]);
-        combine_onto<group, Holder, Framed>(total[lane], next);
-        copy_states<group, Holder>(next, total[lane]);
-      }
+      for (int lane = 0; lane < Lanes; ++lane) total[lane] = before[lane];
+#pragma unroll 1
+      for (int each = bundle > 0 ? bundle : 1; each < bundles; ++each)
+        add_bundle<Holder, Framed>(each, local, total);
     }
     if (bundle > 0) {
 #pragma unroll
@@ -198,6 +195,16 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
   }
 
 private:
+  template <class Holder, bool Framed>
+  __device__ __forceinline__ void add_bundle(int each, const states<group, C> (&like)[Lanes],
+                                             states<group, C> (&sum)[Lanes]) const {
+#pragma unroll
+    for (int lane = 0; lane < Lanes; ++lane) {
+      states<group, C> next = get<Holder, Framed>(each, lane, like[lane]);
+      combine_onto<group, Holder, Framed>(sum[lane], next);
+      copy_states<group, Holder>(next, sum[lane]);
+    }
+  }
   __device__ __forceinline__ C& exchanged(int component, int of_bundle, int lane) const {
     // Four lanes of a thread side by side: one access.
     constexpr int side = Lanes < 4 ? Lanes : 4;
