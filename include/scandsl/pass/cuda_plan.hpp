@@ -37,11 +37,11 @@ struct cuda_row_policy {
 
 /// Sizes of the look-back (exec/cuda/lookback.cuh).
 struct cuda_lookback_policy {
-  static constexpr int strip_threads = 128;
+  static constexpr int strip_threads = 256;
   /// Bytes side by side in a strip: pieces of a row under 128 bytes cost bandwidth.
   static constexpr int strip_bytes = 128;
   /// What a thread holds of a tile, in bytes of all operands: several tiles wait in shared memory.
-  static constexpr int held_bytes_of_strip = 128, held_bytes_of_row = 64;
+  static constexpr int held_bytes_of_strip = 64, held_bytes_of_row = 64;
   static constexpr int blocks_resident = 2;
   /// A walk keeps the device busy from so many blocks a multiprocessor on.
   static constexpr int blocks_of_a_walk = 2;

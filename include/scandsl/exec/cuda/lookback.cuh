@@ -84,6 +84,25 @@ template <int Threads> __device__ __forceinline__ void wait_at(int id) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "n"(Threads) : "memory");
 }
 
+template <class K, class Arrangement> struct lookback;
+
+/// What few tiles need, as functions of their own, out of the way of the kernel's registers.
+template <class K, class Arrangement>
+__device__ __noinline__ void fold_in_order(const typename K::arguments& a, const lookback_arguments& book,
+                                           unsigned char* shared, unsigned i) {
+  lookback<K, Arrangement>(a, book, shared).fold_as_defined(i);
+}
+template <class K, class Arrangement>
+__device__ __noinline__ void finish_in_order(const typename K::arguments& a, const lookback_arguments& book,
+                                             unsigned char* shared, unsigned i) {
+  lookback<K, Arrangement>(a, book, shared).finish_as_defined(i);
+}
+template <class K, class Arrangement>
+__device__ __noinline__ void finish_in_turns(const typename K::arguments& a, const lookback_arguments& book,
+                                             unsigned char* shared, unsigned i) {
+  lookback<K, Arrangement>(a, book, shared).finish_by_turns(i);
+}
+
 template <class K, class Arrangement> struct lookback {
   using group = typename K::group;
   using C = typename K::compute;
@@ -94,8 +113,8 @@ template <class K, class Arrangement> struct lookback {
   static constexpr int log2_radix = lanes > 1 ? 3 : 5, radix = 1 << log2_radix, levels = lanes > 1 ? 3 : 2;
   /// Tiles folded before one is finished; slots for what is known of them; stages for their elements. There
   /// are as many groups of scouts, each of which follows one tile at a time.
-  static constexpr int delay = lanes > 1 ? 2 : 3, slots = delay + 1, stage_count = delay + 2, tickets = 16;
-  static constexpr int scouts = lanes > 1 ? 64 : 32, all_threads = threads + delay * scouts,
+  static constexpr int delay = 3, slots = delay + 1, stage_count = delay + 2, tickets = 16;
+  static constexpr int scouts = 32, all_threads = threads + delay * scouts,
                        meeting = threads + scouts;
   static constexpr int components = component_capacity<group>;
   static constexpr int words = components * words_of<C>;
@@ -506,29 +525,50 @@ template <class K, class Arrangement> struct lookback {
 
   /// Folds a tile and leaves its state for the scouts.
   __device__ __forceinline__ void fold(const tile_name& now, unsigned i) {
-    const int slot = slot_of(i);
-    find_lanes(now, now.number == 0, slot);
+    find_lanes(now, now.number == 0, slot_of(i));
+    if constexpr (framed) {
+      auto& thread = block_threads.thread;
+      auto here = tile_at(now);
+      here.load(stage(i));
+      states<group, C> total[lanes], of_runs[runs];
+#pragma unroll
+      for (int lane = 0; lane < lanes; ++lane) set_identity<group, scans>(thread.carry[lane]);
+      if (!(uses_last<group> && ends_early(now)) && fold_in_frame(here, now, of_runs, total))
+        leave_state(i, of_runs, total, true, false);
+      else
+        fold_in_order<K, Arrangement>(a, book, stages, i);
+    } else {
+      fold_here(now, i);
+    }
+  }
+  __device__ __forceinline__ void fold_as_defined(unsigned i) {
+    const tile_name now = name_of(i);
+    find_lanes(now);
+    fold_here(now, i);
+    wait_for_all<threads>();  // the exchange is the caller's again
+  }
+  __device__ __forceinline__ void fold_here(const tile_name& now, unsigned i) {
     auto& thread = block_threads.thread;
     auto here = tile_at(now);
     here.load(stage(i));
-    states<group, C> total[lanes], of_runs[runs];
+    states<group, C> total[lanes], of_runs[runs], local[runs];
 #pragma unroll
     for (int lane = 0; lane < lanes; ++lane) set_identity<group, scans>(thread.carry[lane]);
-    bool within_frame = false, unfit_stretch = false;
-    if constexpr (framed)
-      within_frame = !(uses_last<group> && ends_early(now)) && fold_in_frame(here, now, of_runs, total);
-    if (!within_frame) {
-      auto u = tile_type::fold_stage::evaluate_uniforms(a.parameters);
-      states<group, C> local[runs];
+    auto u = tile_type::fold_stage::evaluate_uniforms(a.parameters);
 #pragma unroll
-      for (int run = 0; run < runs; ++run) {
-        set_identity<group, scans>(local[run]);
-        here.template fold<0, false, uses_last<group>>(u, run, local[run]);
-      }
-      unfit_stretch = block_threads.template join<scans, false, true>(local, of_runs, total);
+    for (int run = 0; run < runs; ++run) {
+      set_identity<group, scans>(local[run]);
+      here.template fold<0, false, uses_last<group>>(u, run, local[run]);
     }
+    const bool unfit_stretch = block_threads.template join<scans, false, true>(local, of_runs, total);
+    leave_state(i, of_runs, total, false, unfit_stretch);
+  }
+  __device__ __forceinline__ void leave_state(unsigned i, const states<group, C> (&of_runs)[runs],
+                                              const states<group, C> (&total)[lanes], bool within_frame,
+                                              bool unfit_stretch) const {
+    const int slot = slot_of(i);
     keep_preceding(slot, of_runs);
-    if (thread.writes) {
+    if (block_threads.thread.writes) {
 #pragma unroll
       for (int lane = 0; lane < lanes; ++lane)
         put(aggregate + slot * components * columns, column_of(lane), total[lane]);
@@ -566,116 +606,152 @@ template <class K, class Arrangement> struct lookback {
     return !block_threads.template join<scans, true, true>(local, of_runs, total, doubtful);
   }
 
-  /// Finishes a tile: from what the scouts found.
-  __device__ __forceinline__ void finish(const tile_name& now, unsigned i) {
-    const int slot = slot_of(i);
-    const bool folded_in_frame = in_frame[slot] != 0;
-    find_lanes(now);
+  __device__ __forceinline__ void take_prefix(int slot) {
+#pragma unroll
+    for (int lane = 0; lane < lanes; ++lane) {
+      const states<group, C> found = get(prefix + slot * components * columns, column_of(lane));
+      copy_states<group, scans>(found, block_threads.thread.carry[lane]);
+    }
+  }
+  /// The carry past the tile.
+  __device__ __forceinline__ void pass_tile(const tile_name& now, int slot) {
+    if (!may_overflow && !(uses_last<group> && static_cast<std::int64_t>(now.number) == book.tiles - 1)) return;
     auto& thread = block_threads.thread;
-    auto here = tile_at(now);
-    here.load(stage(i));
-    const C* const known = prefix + slot * components * columns;
-    const C* const own = aggregate + slot * components * columns;
-    auto u = tile_type::sweep_stage::evaluate_uniforms(a.parameters);
 #pragma unroll
     for (int lane = 0; lane < lanes; ++lane) {
-      const states<group, C> found = get(known, column_of(lane));
-      copy_states<group, scans>(found, thread.carry[lane]);
-    }
-    states<group, C> before[runs];
-    if constexpr (may_overflow) {
-      bool again = unfit_tile[slot] != 0;
-#pragma unroll
-      for (int lane = 0; lane < lanes; ++lane)
-        again = again || (thread.valid > 0 && infinite(thread.carry[lane]));
-      again = any_of_all<threads>(again);
-      if (again) {
-        auto folding = tile_type::fold_stage::evaluate_uniforms(a.parameters);
-        const states<group, C> none = thread.carry[0];
-#pragma unroll
-        for (int run = 0; run < runs; ++run) before[run] = none;
-        block_threads.template begin_turns<scans>();
-        do {
-          states<group, C> local[runs];
-#pragma unroll
-          for (int run = 0; run < runs; ++run) {
-            local[run] = before[run];
-            block_threads.template set_start<scans>(run, local[run]);
-            here.template fold<0, false, uses_last<group>>(folding, run, local[run]);
-          }
-          again = block_threads.template take_turn<scans>(local, before);
-        } while (again);
-        here.template finish<false>(u, before);
-        settle(now, slot);
-        return;
-      }
-    }
-    bool in_one_frame = false;
-    if constexpr (framed) {
-      in_one_frame = true;
-      C frame[lanes][scan_count<group>], sum[lanes][scan_count<group>];
-#pragma unroll
-      for (int lane = 0; lane < lanes; ++lane) {
-        const states<group, C> all = get(own, column_of(lane));
-        for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
-          if constexpr (is_log_sum<group, Scan>) {
-            const auto& [m, s] = state_of<Scan>(thread.carry[lane]);
-            const auto& [own_m, own_s] = state_of<Scan>(all);
-            const float value = static_cast<float>(m + arithmetic<C>::log(s));
-            const bool carries = value > -1e30F && value < 1e30F;
-            const C chosen = carries ? C(rintf(4.0F * value) * 0.25F) : own_m;
-            const C start = carries ? s * arithmetic<C>::exp(m - chosen) : C(0);
-            const C most = start + own_s * exp_in_frame(own_m, chosen);
-            if (lane < thread.valid)
-              in_one_frame = in_one_frame && (carries || (s == C(0) && folded_in_frame)) &&
-                             most < C(largest_sum<C>);
-            frame[lane][Scan] = chosen;
-            sum[lane][Scan] = start;
-          }
-        });
-      }
-      if (in_one_frame) {
-#pragma unroll
-        for (int run = 0; run < runs; ++run) {
-          const int lane = tile_type::lane_of(run);
-          before[run] = preceding_run(slot, run);
-          for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
-            if constexpr (is_log_sum<group, Scan>) {
-              auto& [m, s] = state_of<Scan>(before[run]);
-              s = sum[lane][Scan] + s * exp_in_frame(m, frame[lane][Scan]);
-              m = frame[lane][Scan];
-            } else {
-              const auto carry = state_of<Scan>(thread.carry[lane]);
-              auto left = carry;
-              combiner<group, Scan, all_components<group, Scan>>::apply(left, state_of<Scan>(before[run]));
-              state_of<Scan>(before[run]) = left;
-            }
-          });
-        }
-        here.template finish<true>(u, before);
-      }
-    }
-    if (!in_one_frame) {
-#pragma unroll
-      for (int run = 0; run < runs; ++run) {
-        before[run] = preceding_run(slot, run);
-        for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
-          if constexpr (is_log_sum<group, Scan>) {  // an empty sum in a frame is no running maximum
-            auto& [m, s] = state_of<Scan>(before[run]);
-            if (s == C(0)) m = static_cast<C>(identity_of<group, Scan, 0>);
-          }
-        });
-        combine_onto<group, scans>(thread.carry[tile_type::lane_of(run)], before[run]);
-      }
-      here.template finish<false>(u, before);
-    }
-#pragma unroll
-    for (int lane = 0; lane < lanes; ++lane) {
-      states<group, C> all = get(own, column_of(lane));
+      states<group, C> all = get(aggregate + slot * components * columns, column_of(lane));
       combine_onto<group, scans>(thread.carry[lane], all);
       copy_states<group, scans>(all, thread.carry[lane]);
     }
     settle(now, slot);
+  }
+
+  /// Finishes a tile: from what the scouts found.
+  __device__ __forceinline__ void finish(const tile_name& now, unsigned i) {
+    const int slot = slot_of(i);
+    find_lanes(now);
+    take_prefix(slot);
+    if constexpr (may_overflow) {
+      bool again = unfit_tile[slot] != 0;
+#pragma unroll
+      for (int lane = 0; lane < lanes; ++lane)
+        again = again || (block_threads.thread.valid > 0 && infinite(block_threads.thread.carry[lane]));
+      if (any_of_all<threads>(again)) return finish_in_turns<K, Arrangement>(a, book, stages, i);
+    }
+    if constexpr (framed) {
+      states<group, C> before[runs];
+      if (set_frames(slot, before)) {
+        auto here = tile_at(now);
+        here.load(stage(i));
+        auto u = tile_type::sweep_stage::evaluate_uniforms(a.parameters);
+        here.template finish<true>(u, before);
+      } else {
+        return finish_in_order<K, Arrangement>(a, book, stages, i);
+      }
+    } else {
+      finish_here(now, i);
+    }
+    pass_tile(now, slot);
+  }
+  /// One frame for the tile and what precedes it. False where there is none.
+  __device__ __forceinline__ bool set_frames(int slot, states<group, C> (&before)[runs]) const {
+    auto& thread = block_threads.thread;
+    const bool folded_in_frame = in_frame[slot] != 0;
+    bool in_one_frame = true;
+    C frame[lanes][scan_count<group>], sum[lanes][scan_count<group>];
+#pragma unroll
+    for (int lane = 0; lane < lanes; ++lane) {
+      const states<group, C> all = get(aggregate + slot * components * columns, column_of(lane));
+      for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
+        if constexpr (is_log_sum<group, Scan>) {
+          const auto& [m, s] = state_of<Scan>(thread.carry[lane]);
+          const auto& [own_m, own_s] = state_of<Scan>(all);
+          const float value = static_cast<float>(m) + log2_approximate(static_cast<float>(s)) * 0.6931471805599453F;
+          const bool carries = value > -1e30F && value < 1e30F;
+          const C chosen = carries ? C(rintf(4.0F * value) * 0.25F) : own_m;
+          const C start = carries ? s * arithmetic<C>::exp(m - chosen) : C(0);
+          const C most = start + own_s * exp_in_frame(own_m, chosen);
+          if (lane < thread.valid)
+            in_one_frame =
+                in_one_frame && (carries || (s == C(0) && folded_in_frame)) && most < C(largest_sum<C>);
+          frame[lane][Scan] = chosen;
+          sum[lane][Scan] = start;
+        }
+      });
+    }
+    if (!in_one_frame) return false;
+#pragma unroll
+    for (int run = 0; run < runs; ++run) {
+      const int lane = tile_type::lane_of(run);
+      before[run] = preceding_run(slot, run);
+      for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
+        if constexpr (is_log_sum<group, Scan>) {
+          auto& [m, s] = state_of<Scan>(before[run]);
+          s = sum[lane][Scan] + s * exp_in_frame(m, frame[lane][Scan]);
+          m = frame[lane][Scan];
+        } else {
+          auto left = state_of<Scan>(thread.carry[lane]);
+          combiner<group, Scan, all_components<group, Scan>>::apply(left, state_of<Scan>(before[run]));
+          state_of<Scan>(before[run]) = left;
+        }
+      });
+    }
+    return true;
+  }
+  __device__ __forceinline__ void finish_as_defined(unsigned i) {
+    const tile_name now = name_of(i);
+    find_lanes(now);
+    take_prefix(slot_of(i));
+    finish_here(now, i);
+    pass_tile(now, slot_of(i));
+  }
+  __device__ __forceinline__ void finish_here(const tile_name& now, unsigned i) {
+    const int slot = slot_of(i);
+    auto here = tile_at(now);
+    here.load(stage(i));
+    states<group, C> before[runs];
+#pragma unroll
+    for (int run = 0; run < runs; ++run) {
+      before[run] = preceding_run(slot, run);
+      for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
+        if constexpr (is_log_sum<group, Scan>) {  // an empty sum in a frame is no running maximum
+          auto& [m, s] = state_of<Scan>(before[run]);
+          if (s == C(0)) m = static_cast<C>(identity_of<group, Scan, 0>);
+        }
+      });
+      combine_onto<group, scans>(block_threads.thread.carry[tile_type::lane_of(run)], before[run]);
+    }
+    auto u = tile_type::sweep_stage::evaluate_uniforms(a.parameters);
+    here.template finish<false>(u, before);
+  }
+  __device__ __forceinline__ void finish_by_turns(unsigned i) {
+    const tile_name now = name_of(i);
+    find_lanes(now);
+    take_prefix(slot_of(i));
+    auto& thread = block_threads.thread;
+    auto here = tile_at(now);
+    here.load(stage(i));
+    auto folding = tile_type::fold_stage::evaluate_uniforms(a.parameters);
+    states<group, C> before[runs];
+#pragma unroll
+    for (int run = 0; run < runs; ++run) before[run] = thread.carry[tile_type::lane_of(run)];
+    block_threads.template begin_turns<scans>();
+    bool again = true;
+#pragma unroll 1
+    while (again) {
+      states<group, C> local[runs];
+#pragma unroll
+      for (int run = 0; run < runs; ++run) {
+        local[run] = before[run];
+        block_threads.template set_start<scans>(run, local[run]);
+        here.template fold<0, false, uses_last<group>>(folding, run, local[run]);
+      }
+      again = block_threads.template take_turn<scans>(local, before);
+    }
+    auto u = tile_type::sweep_stage::evaluate_uniforms(a.parameters);
+    here.template finish<false>(u, before);
+    settle(now, slot_of(i));
+    wait_for_all<threads>();  // the exchange is the caller's again
   }
 
   /// The carry has moved past the tile: publishes it where others may want it; at the end of the lanes it is
@@ -715,12 +791,10 @@ template <class K, class Arrangement> struct lookback {
         end = i;
       }
       arrive_at<meeting>(folded_barrier(i));
-      std::uint32_t drawn = 0;
+      if (i >= delay) wait_at<meeting>(found_barrier(i - delay));
+      std::uint32_t drawn = 0;  // no sooner: a ticket that is drawn and not folded keeps others waiting
       if (threadIdx.x == 0) drawn = atomicAdd(book.ticket, 1U);
-      if (i >= delay) {
-        wait_at<meeting>(found_barrier(i - delay));
-        finish(name_of(i - delay), i - delay);
-      }
+      if (i >= delay) finish(name_of(i - delay), i - delay);
       if (threadIdx.x == 0) note(i + 2, drawn);
       if (end != 0xffffffffU && i + 1 >= end + delay) return;
       wait_for_all<threads>();

@@ -18,6 +18,7 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
   using group = typename K::group;
   using C = typename K::compute;
   static constexpr int lanes = 1, runs = Vectors, threads = cuda_row_policy::threads;
+  using small = row<K, Width, (Vectors > 1 ? Vectors / 2 : Vectors), RowThreads>;
   static constexpr bool has_streams = RowThreads >= 0;  ///< a row of less than a warp is one tile
   static constexpr int log2_threads = std::countr_zero(static_cast<unsigned>(threads));
   static constexpr int blocks_resident = cuda_row_policy::blocks_resident,

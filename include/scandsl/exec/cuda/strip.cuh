@@ -17,6 +17,7 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
   using C = typename K::compute;
   static constexpr int lanes = Lanes, runs = Lanes, threads = Threads;
   static constexpr bool has_streams = true;
+  using small = strip<K, Lanes, (Steps > 4 ? Steps / 2 : Steps), Threads>;
   static constexpr int blocks_resident =
       (component_capacity<group> * sizeof(C) > 4 ? cuda_strip_policy::resident_threads_of_large_states
                                                  : cuda_strip_policy::resident_threads) /

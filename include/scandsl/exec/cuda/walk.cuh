@@ -7,18 +7,19 @@
 /// this way; which arrangement it has says where the scanned axis lies.
 ///
 /// What nearly all tiles need is in kernels of their own, of few registers: one_tile_kernel, for lanes that are
-/// no longer, and stream_kernel, in which the copy engine brings the next tile while one is computed. Both end
-/// early, tail ahead in walk_on, which can do everything.
+/// no longer, and stream_kernel, in which the copy engine brings the next tile while one is computed. What they
+/// cannot do they leave, for good, to walk_on, which can do everything: a call that is not the last thing a kernel
+/// does would cost it registers all along. (It goes by smaller tiles, to keep the code small.)
 namespace scandsl::cuda_detail {
 
 template <class K, class Arrangement> struct walker;
 
-/// What a walk goes on from: the tile that begins `from` steps into the lanes' range, or from the very start.
-template <class K, class Arrangement> struct walk_state {
+/// What a walk goes on from: the tile that begins `from` steps into the lanes' range.
+template <class K, int Lanes> struct walk_state {
   using C = typename K::compute;
-  using lane_state = typename Arrangement::lane_state;
-  static constexpr int lanes = Arrangement::lanes;
-  std::int64_t from = -1;
+  using lane_state = lane_group<K, Lanes>;
+  static constexpr int lanes = Lanes;
+  std::int64_t from;
   states<typename K::group, C> carry[lanes];
   C kept[lane_state::kept_slots][lanes];
   C still[lane_state::still_slots][lanes];
@@ -35,17 +36,18 @@ template <class K, class Arrangement> struct walk_state {
   }
 };
 
-/// Walks the block's lanes to their end, whatever the data, the access, the sweeps and the restarts.
+/// Walks the block's lanes to their end, whatever the data, the access, the sweeps and the restarts: from
+/// `state` on, or where that is null from the start.
 template <class K, class Arrangement>
 __device__ __noinline__ void walk_on(const typename K::arguments& a, unsigned char* shared,
-                                     const walk_state<K, Arrangement>& state) {
+                                     const walk_state<K, Arrangement::lanes>* state) {
   walker<K, Arrangement>(a, shared).run(state);
 }
 
 template <class K, class Arrangement> struct walker {
   using group = typename K::group;
   using C = typename K::compute;
-  using state = walk_state<K, Arrangement>;
+  using state = walk_state<K, Arrangement::lanes>;
   static constexpr int runs = Arrangement::runs, lanes = Arrangement::lanes;
   static constexpr int stage_bytes = tile<K, 0, typename Arrangement::place>::stage_bytes;
 
@@ -60,11 +62,11 @@ template <class K, class Arrangement> struct walker {
   }
 
   /// Everything, or what is left of a program of one sweep.
-  __device__ __forceinline__ void run(const state& given) {
+  __device__ __forceinline__ void run(const state* given) {
     threads.find(blockIdx.x, threads.thread);
-    if (sweep_count<group> == 1 && given.from >= 0) {
-      state::copy(given, threads.thread);
-      walk_range<0>(threads.thread.low, threads.thread.high, range_extent(), given.from);
+    if (sweep_count<group> == 1 && given != nullptr) {
+      state::copy(*given, threads.thread);
+      walk_range<0>(threads.thread.low, threads.thread.high, range_extent(), given->from);
       threads.thread.template boundary<1>();
       return;
     }
@@ -80,7 +82,7 @@ template <class K, class Arrangement> struct walker {
 
   /// One tile is all there is of every lane.
   __device__ __forceinline__ void run_one_tile() {
-    if (a.restarts) return walk_on<K, Arrangement>(a, shared, state{});
+    if (a.restarts) return walk_on<K, typename Arrangement::small>(a, shared, nullptr);
     auto& thread = threads.thread;
     threads.find(blockIdx.x, thread);
     auto now = threads.template tile_at<0>(thread, thread.low, thread.high, 0, a.reversed[0]);
@@ -90,12 +92,12 @@ template <class K, class Arrangement> struct walker {
     if (process<0, uses_last<group>>(now, thread.low, thread.high, 0))
       thread.template boundary<1>();
     else
-      leave(0);
+      walk_on<K, typename Arrangement::small>(a, shared, nullptr);  // anew: nothing has been written
   }
 
   /// Several tiles of the same lanes.
   __device__ __forceinline__ void run_stream() {
-    if (a.restarts) return walk_on<K, Arrangement>(a, shared, state{});
+    if (a.restarts) return walk_on<K, typename Arrangement::small>(a, shared, nullptr);
     auto& thread = threads.thread;
     threads.find(blockIdx.x, thread);
     unsigned char* const stages = shared + exchange_bytes(a.lane_threads);
@@ -130,7 +132,7 @@ private:
     state::copy(threads.thread, rest);
     rest.from = from;
     wait_for_all<Arrangement::threads>();  // the exchange is another's now
-    walk_on<K, Arrangement>(a, shared, rest);
+    walk_on<K, typename Arrangement::small>(a, shared, &rest);
   }
   /// Chunks that are lanes of their own are one range each; a lane whose chunk is shorter has its last tiles
   /// empty.
@@ -349,7 +351,7 @@ template <class K, class Arrangement>
 __global__ void __launch_bounds__(Arrangement::threads, Arrangement::blocks_resident)
     walk_kernel(const __grid_constant__ typename K::arguments a) {
   extern __shared__ __align__(16) unsigned char shared[];
-  walk_on<K, Arrangement>(a, shared, walk_state<K, Arrangement>{});
+  walk_on<K, Arrangement>(a, shared, nullptr);
 }
 template <class K, class Arrangement>
 __global__ void __launch_bounds__(Arrangement::threads, Arrangement::blocks_resident)
