@@ -28,7 +28,7 @@ inline constexpr auto doubled = op<"doubled">(out<"y">(b, n) = 2.0 * x(b, n));
 /// The plan of P's only kernel for x and y of bfloat16, their axes bound to the given dimensions.
 template <const program& P>
 cuda_kernel_plan plan_for(const dims& along_b, const dims& along_n, double chunk_size = 0,
-                          std::int64_t sequences = 0) {
+                          std::int64_t sequences = 0, bool lookback = false) {
   const program& p = kernel_program<P, 0>;
   problem bound = unbound_problem(p);
   for (const char* id : {"x", "y"}) {
@@ -44,7 +44,7 @@ cuda_kernel_plan plan_for(const dims& along_b, const dims& along_n, double chunk
     t.view = {nullptr, dtype::int32, false, 1, {dims{{sequences + 1, 1}}}};
   }
   const iteration_space space = make_iteration_space(p, bound);
-  return plan_cuda_kernel(p, kernel_table<P, 0>, bound, space, {8, 8, 256, 8, 4}, {});
+  return plan_cuda_kernel(p, kernel_table<P, 0>, bound, space, {8, 8, 256, 8, 4, lookback, 8, 8, 4}, {});
 }
 
 std::int64_t lanes_in(const std::vector<dimension>& dimensions) { return loop_nest::count(dimensions); }
@@ -57,7 +57,7 @@ TEST_CASE("the arrangement follows what lies side by side", "[pass][cuda]") {
   CHECK(rows.lane_threads == 2048 / 32);  // a thread holds 4 vectors of 8
   const cuda_kernel_plan strips = plan_for<summed>({{12, 8192 * 2048}, {2048, 1}}, {{8192, 2048}});
   CHECK(strips.arrangement == cuda_arrangement::strip);
-  CHECK(strips.lane_threads >= cuda_strip_policy::fewest_lane_threads);
+  CHECK(strips.lane_threads * 8 * 2 >= cuda_strip_policy::fewest_bytes);  // 8 lanes a thread
   CHECK(strips.nest.lanes.back().extent == 2048);
 }
 
@@ -85,6 +85,23 @@ TEST_CASE("packed sequences are blocks of their own", "[pass][cuda]") {
   const cuda_kernel_plan plan = plan_for<with_last>({{4, 1000}}, {{1000, 1}}, 0, 7);
   CHECK(plan.packed);
   CHECK(plan.segments == 7);
+}
+
+TEST_CASE("few lanes look back, where the program and the kernels can", "[pass][cuda]") {
+  const dims one{{1, 1 << 24}}, steps{{1 << 24, 1}};
+  const cuda_kernel_plan row = plan_for<summed>(one, steps, 0, 0, true);
+  CHECK(row.lane_threads == cuda_row_policy::threads);
+  CHECK(row.lookback_tiles == (1 << 24) / (256 * 8 * 4));
+  const cuda_kernel_plan strip = plan_for<with_last>({{64, 1}}, {{100000, 64}}, 0, 0, true);
+  CHECK(strip.lane_threads == 8);  // 64 lanes of 2 bytes: one line of memory
+  CHECK(strip.lookback_tiles == (100000 + 127) / 128);
+  // Long chunks are lanes; each has its tiles.
+  CHECK(plan_for<summed>(one, steps, 1 << 20, 0, true).lookback_tiles == (1 << 20) / (256 * 8 * 4));
+  CHECK(plan_for<summed>(one, steps, 0, 0, false).lookback_tiles == 0);  // no such kernel
+  CHECK(plan_for<summed>({{264, 1 << 20}}, {{1 << 20, 1}}, 0, 0, true).lookback_tiles == 0);  // lanes enough
+  CHECK(plan_for<summed>({{1, 8192}}, {{8192, 1}}, 0, 0, true).lookback_tiles == 0);          // one tile
+  CHECK(plan_for<with_last>(one, steps, 1 << 20, 0, true).lookback_tiles == 0);  // restarts within the walk
+  CHECK(plan_for<summed>(one, steps, 0, 3, true).lookback_tiles == 0);           // packed sequences
 }
 
 TEST_CASE("without scans tiles are independent of each other", "[pass][cuda]") {

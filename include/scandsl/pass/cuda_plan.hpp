@@ -37,11 +37,11 @@ struct cuda_row_policy {
 
 /// Sizes of the look-back (exec/cuda/lookback.cuh).
 struct cuda_lookback_policy {
-  static constexpr int strip_threads = 256;
+  static constexpr int strip_threads = 128;
   /// Bytes side by side in a strip: pieces of a row under 128 bytes cost bandwidth.
   static constexpr int strip_bytes = 128;
   /// What a thread holds of a tile, in bytes of all operands: several tiles wait in shared memory.
-  static constexpr int held_bytes_of_strip = 64, held_bytes_of_row = 64;
+  static constexpr int held_bytes_of_strip = 128, held_bytes_of_row = 64;
   static constexpr int blocks_resident = 2;
   /// A walk keeps the device busy from so many blocks a multiprocessor on.
   static constexpr int blocks_of_a_walk = 2;
@@ -61,7 +61,7 @@ struct cuda_tile_shape {
   int strip_lanes = 8, strip_steps = 8;  ///< a thread of a strip
   int strip_threads = 256;
   int row_steps = 8, row_vectors = 2;  ///< a thread of a row
-  bool lookback = false;  ///< there is a look-back kernel; its threads' parts of a tile:
+  bool lookback = false;               ///< there is a look-back kernel; its threads' parts of a tile:
   int lookback_lanes = 8, lookback_steps = 8, lookback_vectors = 4;
 };
 
@@ -129,7 +129,8 @@ inline void fold(const program& p, cuda_kernel_plan& plan, std::int64_t length) 
 namespace detail {
 
 /// Whether one pass of look-back can run the program: a single sweep whose scans do not wait for each other.
-inline bool can_look_back(const walk_table& table, const cuda_kernel_plan& plan, const cuda_tile_shape& shape) {
+inline bool can_look_back(const walk_table& table, const cuda_kernel_plan& plan,
+                          const cuda_tile_shape& shape) {
   return shape.lookback && table.sweeps == 1 && table.sweep[0].has_scans && table.rounds[0] == 1 &&
          plan.nest.walk.size() == 1 && !plan.packed && (plan.chunk == 0 || plan.chunk_dimension >= 0);
 }
@@ -199,7 +200,8 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
   const int segments_wanted =
       detail::power_of_two_above((length + shape.strip_steps - 1) / shape.strip_steps, shape.strip_threads);
   const int fewest = cuda_strip_policy::fewest_bytes * shape.row_steps / (16 * shape.strip_lanes);
-  plan.lane_threads = std::clamp(shape.strip_threads / segments_wanted, fewest, cuda_strip_policy::most_lane_threads);
+  plan.lane_threads =
+      std::clamp(shape.strip_threads / segments_wanted, fewest, cuda_strip_policy::most_lane_threads);
   plan.lane_threads =
       std::min(plan.lane_threads, detail::power_of_two_above(units, cuda_strip_policy::most_lane_threads));
   // Wider pieces of a row where there are blocks enough for every multiprocessor all the same.

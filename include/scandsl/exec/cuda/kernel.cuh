@@ -161,11 +161,10 @@ template <int Threads> __device__ __forceinline__ void wait_for_all() {
 /// ... and says whether any of them said so.
 template <int Threads> __device__ __forceinline__ bool any_of_all(bool mine) {
   std::uint32_t any;
-  asm volatile(
-      "{ .reg .pred p, q; setp.ne.u32 p, %1, 0; bar.red.or.pred q, 0, %2, p; selp.u32 %0, 1, 0, q; }"
-      : "=r"(any)
-      : "r"(static_cast<std::uint32_t>(mine)), "n"(Threads)
-      : "memory");
+  asm volatile("{ .reg .pred p, q; setp.ne.u32 p, %1, 0; bar.red.or.pred q, 0, %2, p; selp.u32 %0, 1, 0, q; }"
+               : "=r"(any)
+               : "r"(static_cast<std::uint32_t>(mine)), "n"(Threads)
+               : "memory");
   return any != 0;
 }
 

@@ -60,12 +60,14 @@ template <class K> struct tile_policy {
   static constexpr int width = 16 / smallest_element;
   static constexpr int strip_lanes = [] {
     int lanes = width;
-    while (lanes > 1 && lanes * smallest_element > 4 && (lanes * state_words > 16 || unrolled_steps(lanes) < 4))
+    while (lanes > 1 && lanes * smallest_element > 4 &&
+           (lanes * state_words > 16 || unrolled_steps(lanes) < 4))
       lanes /= 2;
     return lanes;
   }();
   static constexpr int strip_steps = static_cast<int>(std::bit_floor(static_cast<unsigned>(
-      std::clamp(std::min(4 * cuda_strip_policy::held_words / (width * smallest_element * std::max(1, walked_loads_most)),
+      std::clamp(std::min(4 * cuda_strip_policy::held_words /
+                              (width * smallest_element * std::max(1, walked_loads_most)),
                           unrolled_steps(strip_lanes)),
                  2, cuda_strip_policy::most_steps))));
   static constexpr int strip_threads = state_words > 1 ? 128 : 256;
@@ -77,7 +79,8 @@ template <class K> struct tile_policy {
       vectors /= 2;
     return vectors;
   }();
-  /// One sweep, whose scans do not wait for each other, over tensors of known types, with states of few words.
+  /// One sweep, whose scans do not wait for each other, over tensors of known types, with states of few
+  /// words.
   static constexpr bool looks_back = is_typed && group::plan.sweeps == 1 && group::plan.rounds[0] == 1 &&
                                      scan_count<group> > 0 && state_words <= 8;
   /// One sweep over tensors of known types.
@@ -104,9 +107,9 @@ template <class K> struct tile_policy {
 
 template <class K> constexpr cuda_tile_shape tile_shape() {
   using policy = tile_policy<K>;
-  return {policy::strip_lanes, policy::strip_steps, policy::strip_threads, policy::width,
-          policy::row_vectors, policy::looks_back, policy::lookback_lanes, policy::lookback_steps,
-          policy::lookback_vectors};
+  return {policy::strip_lanes,    policy::strip_steps,    policy::strip_threads,
+          policy::width,          policy::row_vectors,    policy::looks_back,
+          policy::lookback_lanes, policy::lookback_steps, policy::lookback_vectors};
 }
 
 template <int Tensors> void copy_dimension(const dimension& from, strided_dimension<Tensors>& to) {
@@ -223,16 +226,22 @@ template <class K, class Arrangement> void launch_walk(typename K::arguments a, 
   check(cudaGetLastError(), "a kernel launch");
 }
 
-template <class K> using strip_of = strip<K, tile_policy<K>::strip_lanes, tile_policy<K>::strip_steps, tile_policy<K>::strip_threads>;
-template <class K, int RowThreads> using row_of = row<K, tile_policy<K>::width, tile_policy<K>::row_vectors, RowThreads>;
+template <class K>
+using strip_of =
+    strip<K, tile_policy<K>::strip_lanes, tile_policy<K>::strip_steps, tile_policy<K>::strip_threads>;
+template <class K, int RowThreads>
+using row_of = row<K, tile_policy<K>::width, tile_policy<K>::row_vectors, RowThreads>;
 template <class K>
 using lookback_strip_of = strip<K, tile_policy<K>::lookback_lanes, tile_policy<K>::lookback_steps,
                                 cuda_lookback_policy::strip_threads>;
-template <class K> using lookback_row_of = row<K, tile_policy<K>::width, tile_policy<K>::lookback_vectors, cuda_row_policy::threads>;
+template <class K>
+using lookback_row_of =
+    row<K, tile_policy<K>::width, tile_policy<K>::lookback_vectors, cuda_row_policy::threads>;
 
 /// The states that a look-back publishes, and their bytes: what is zero when it starts.
 template <class K>
-lookback_arguments make_lookback(const cuda_kernel_plan& plan, const typename K::arguments& a, std::int64_t& bytes) {
+lookback_arguments make_lookback(const cuda_kernel_plan& plan, const typename K::arguments& a,
+                                 std::int64_t& bytes) {
   const bool row_wise = plan.arrangement == cuda_arrangement::row;
   const std::int64_t blocks = row_wise ? lookback_row_of<K>::blocks(a) : lookback_strip_of<K>::blocks(a);
   const std::int64_t columns = row_wise ? 1 : a.lane_threads * tile_policy<K>::lookback_lanes;
@@ -241,16 +250,19 @@ lookback_arguments make_lookback(const cuda_kernel_plan& plan, const typename K:
   const lookback_arguments book = lookback_arguments::of(
       plan.lookback_tiles, blocks, !row_wise, row_wise ? of_row::levels : of_strip::levels,
       row_wise ? of_row::log2_radix : of_strip::log2_radix);
-  bytes = 256 + blocks * book.states * tile_policy<K>::state_words * columns * static_cast<std::int64_t>(sizeof(std::uint64_t));
+  bytes = 256 + blocks * book.states * tile_policy<K>::state_words * columns *
+                    static_cast<std::int64_t>(sizeof(std::uint64_t));
   return book;
 }
 
 template <class K, class Arrangement>
-void launch_lookback(const cuda_kernel_plan& plan, const typename K::arguments& a, const cuda_device& device, void* workspace, cudaStream_t stream) {
+void launch_lookback(const cuda_kernel_plan& plan, const typename K::arguments& a, const cuda_device& device,
+                     void* workspace, cudaStream_t stream) {
   std::int64_t bytes = 0;
   lookback_arguments book = make_lookback<K>(plan, a, bytes);
   const std::int64_t tiles = book.tiles * book.blocks;
-  if (tiles >= std::int64_t{1} << 31) throw cuda_error("at most 2^31 tiles", message(tiles), "run it in parts");
+  if (tiles >= std::int64_t{1} << 31)
+    throw cuda_error("at most 2^31 tiles", message(tiles), "run it in parts");
   if (tiles == 0) return;
   book.ticket = static_cast<std::uint32_t*>(workspace);
   book.words = reinterpret_cast<std::uint64_t*>(static_cast<char*>(workspace) + 256);
@@ -260,19 +272,27 @@ void launch_lookback(const cuda_kernel_plan& plan, const typename K::arguments& 
   const auto kernel = lookback_kernel<K, Arrangement>;
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
         "raising a kernel's shared memory");
-  const std::int64_t blocks = std::min<std::int64_t>(tiles, device.multiprocessors * cuda_lookback_policy::blocks_resident);
+  const std::int64_t blocks =
+      std::min<std::int64_t>(tiles, device.multiprocessors * cuda_lookback_policy::blocks_resident);
   kernel<<<static_cast<unsigned>(blocks), kernel_type::all_threads, shared, stream>>>(a, book);
   check(cudaGetLastError(), "a kernel launch");
 }
 
-/// Plans and launches one kernel program. `scratch`: memory for what its sweeps keep.
+/// Plans and launches one kernel program. `scratch`: memory for what its sweeps keep, or for a look-back,
+/// which without any is a walk.
 template <class K>
 void launch(const program& p, const walk_table& table, const problem& bound, const iteration_space& space,
             const cuda_device& device, void* scratch, cudaStream_t stream) {
   using policy = tile_policy<K>;
-  const cuda_kernel_plan plan = plan_cuda_kernel(p, table, bound, space, tile_shape<K>(), device);
+  cuda_kernel_plan plan = plan_cuda_kernel(p, table, bound, space, tile_shape<K>(), device);
+  if (plan.lookback_tiles > 0 && scratch == nullptr) {
+    cuda_tile_shape walks = tile_shape<K>();
+    walks.lookback = false;
+    plan = plan_cuda_kernel(p, table, bound, space, walks, device);
+  }
   const bool row_wise = plan.arrangement == cuda_arrangement::row;
-  typename K::arguments a = make_arguments<K>(plan, p, table, bound, space, policy::lanes_of(plan), policy::width);
+  typename K::arguments a =
+      make_arguments<K>(plan, p, table, bound, space, policy::lanes_of(plan), policy::width);
   const std::int64_t lanes = a.lanes * (row_wise ? 1 : policy::strip_lanes);
   a.scratch = scratch;
   a.scratch_lane = row_wise ? a.steps : 1;

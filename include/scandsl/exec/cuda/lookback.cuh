@@ -1,4 +1,5 @@
 #pragma once
+#include "scandsl/exec/cuda/published.cuh"
 #include "scandsl/exec/cuda/row.cuh"
 #include "scandsl/exec/cuda/strip.cuh"
 
@@ -6,7 +7,8 @@
 ///
 /// Tiles are handed out by ticket, in the order in which the scan goes through them. A block folds a tile and
 /// publishes its state (its aggregate); what precedes the tile it learns from what other blocks published.
-/// Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", 2016, is the scheme; here
+/// Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", 2016, is the scheme;
+/// here
 ///   - the published states form a fixed tree, so that every run adds in the same order: groups of tiles,
 ///     groups of groups, and one chain over the largest. Who folds the last tile of a group publishes the
 ///     group's state;
@@ -16,73 +18,6 @@
 /// A block waits for lower tickets than its own only, whose blocks are running: however few blocks the device
 /// runs at a time, the lowest ticket can always go on.
 namespace scandsl::cuda_detail {
-
-/// Where states are published: all zero at launch. A state's words are 64 bits each, 32 of value and 32 that
-/// say what it is, so that no fence is needed between a value and its flag.
-struct lookback_arguments {
-  std::uint32_t* ticket = nullptr;
-  std::uint64_t* words = nullptr;
-  std::int64_t tiles = 1;   ///< of one lane
-  std::int64_t blocks = 1;  ///< of lanes
-  bool lanes_first = false;  ///< tickets go through all lanes before they go on along them
-  /// First states of: the tiles' aggregates, the levels of groups, the chain, and inclusive states.
-  std::int64_t level[6] = {};
-  std::int64_t states = 0;  ///< of one block of lanes, each of all its lanes
-
-  static lookback_arguments of(std::int64_t tiles, std::int64_t blocks, bool lanes_first, int levels,
-                               int log2_radix) {
-    lookback_arguments a;
-    a.tiles = tiles;
-    a.blocks = blocks;
-    a.lanes_first = lanes_first;
-    for (int l = 0; l <= levels; ++l) {
-      a.level[l] = a.states;
-      a.states += (tiles >> (l * log2_radix)) + 1;
-    }
-    a.level[levels + 1] = a.states;
-    a.states += tiles;
-    return a;
-  }
-};
-
-/// What a published word says of itself.
-enum class published : std::uint32_t {
-  nothing = 0,
-  state = 1,
-  overflowed = 2,  ///< no state: combined, it might make a NaN that the scan in order does not make
-};
-
-__device__ __forceinline__ std::uint64_t load_published(const std::uint64_t* from) {
-  std::uint64_t word;
-  asm volatile("ld.relaxed.gpu.global.b64 %0, [%1];" : "=l"(word) : "l"(from) : "memory");
-  return word;
-}
-__device__ __forceinline__ void store_published(std::uint64_t* to, std::uint32_t value, published what) {
-  const std::uint64_t word = static_cast<std::uint64_t>(what) << 32 | value;
-  asm volatile("st.relaxed.gpu.global.b64 [%0], %1;" ::"l"(to), "l"(word) : "memory");
-}
-template <class C> inline constexpr int words_of = static_cast<int>(sizeof(C) / 4);
-template <class C> __device__ __forceinline__ std::uint32_t word_of(C value, int which) {
-  if constexpr (sizeof(C) == 4)
-    return __float_as_uint(static_cast<float>(value));
-  else
-    return static_cast<std::uint32_t>(which == 0 ? __double2loint(value) : __double2hiint(value));
-}
-template <class C> __device__ __forceinline__ C from_words(const std::uint32_t (&word)[words_of<C>]) {
-  if constexpr (sizeof(C) == 4)
-    return C(__uint_as_float(word[0]));
-  else
-    return __hiloint2double(static_cast<int>(word[1]), static_cast<int>(word[0]));
-}
-
-// ---- named barriers between a block's threads and its scouts: one side arrives, the other waits
-
-template <int Threads> __device__ __forceinline__ void arrive_at(int id) {
-  asm volatile("bar.arrive %0, %1;" ::"r"(id), "n"(Threads) : "memory");
-}
-template <int Threads> __device__ __forceinline__ void wait_at(int id) {
-  asm volatile("bar.sync %0, %1;" ::"r"(id), "n"(Threads) : "memory");
-}
 
 template <class K, class Arrangement> struct lookback;
 
@@ -113,8 +48,8 @@ template <class K, class Arrangement> struct lookback {
   static constexpr int log2_radix = lanes > 1 ? 3 : 5, radix = 1 << log2_radix, levels = lanes > 1 ? 3 : 2;
   /// Tiles folded before one is finished; slots for what is known of them; stages for their elements. There
   /// are as many groups of scouts, each of which follows one tile at a time.
-  static constexpr int delay = 3, slots = delay + 1, stage_count = delay + 2, tickets = 16;
-  static constexpr int scouts = 32, all_threads = threads + delay * scouts,
+  static constexpr int delay = lanes > 1 ? 2 : 3, slots = delay + 1, stage_count = delay + 2, tickets = 16;
+  static constexpr int scouts = lanes > 1 ? 64 : 32, all_threads = threads + delay * scouts,
                        meeting = threads + scouts;
   static constexpr int components = component_capacity<group>;
   static constexpr int words = components * words_of<C>;
@@ -144,8 +79,8 @@ template <class K, class Arrangement> struct lookback {
   std::uint32_t* late;
 
   static constexpr int stage_bytes = tile_type::stage_bytes;
-  /// Shared memory, in order: stages; what precedes each thread's runs in a tile; a lane's aggregate, seed and
-  /// prefix; the threads' exchange; flags and tickets.
+  /// Shared memory, in order: stages; what precedes each thread's runs in a tile; a lane's aggregate, seed
+  /// and prefix; the threads' exchange; flags and tickets.
   static constexpr __host__ __device__ std::size_t shared_bytes(int lane_threads) {
     const std::size_t of_lanes = static_cast<std::size_t>(lanes > 1 ? lane_threads * lanes : 1);
     return static_cast<std::size_t>(stage_count * stage_bytes) +
@@ -164,8 +99,8 @@ template <class K, class Arrangement> struct lookback {
         preceding(reinterpret_cast<C*>(shared + stage_count * stage_bytes)),
         aggregate(preceding + slots * components * runs * threads),
         seed(aggregate + slots * components * columns), prefix(seed + slots * components * columns) {
-    std::uint32_t* const flags =
-        reinterpret_cast<std::uint32_t*>(block_threads.exchange + Arrangement::exchange_elements(given.lane_threads));
+    std::uint32_t* const flags = reinterpret_cast<std::uint32_t*>(
+        block_threads.exchange + Arrangement::exchange_elements(given.lane_threads));
     unfit_tile = flags;
     in_frame = flags + slots;
     names = reinterpret_cast<tile_name*>(flags + 2 * slots);
@@ -174,9 +109,11 @@ template <class K, class Arrangement> struct lookback {
   static __device__ __forceinline__ int columns_of(const typename K::arguments& given) {
     return lanes > 1 ? given.lane_threads * lanes : 1;
   }
-  /// Barriers: a tile has been folded (an own one for each group of scouts, two tiles apart), and what precedes
-  /// it has been found.
-  static __device__ __forceinline__ int folded_barrier(unsigned i) { return 1 + static_cast<int>(i % (2 * delay)); }
+  /// Barriers: a tile has been folded (an own one for each group of scouts, two tiles apart), and what
+  /// precedes it has been found.
+  static __device__ __forceinline__ int folded_barrier(unsigned i) {
+    return 1 + static_cast<int>(i % (2 * delay));
+  }
   static __device__ __forceinline__ int found_barrier(unsigned i) { return 1 + 2 * delay + slot_of(i); }
   static __device__ __forceinline__ int slot_of(unsigned i) { return static_cast<int>(i % slots); }
 
@@ -221,7 +158,8 @@ template <class K, class Arrangement> struct lookback {
     return raw;
   }
   /// Waits until all of it has been published. False: it overflowed.
-  __device__ __forceinline__ bool wait_for(const std::uint64_t* at, raw_state raw, states<group, C>& state) const {
+  __device__ __forceinline__ bool wait_for(const std::uint64_t* at, raw_state raw,
+                                           states<group, C>& state) const {
     bool good = true;
 #pragma unroll
     for (int w = 0; w < words; ++w) {
@@ -244,13 +182,15 @@ template <class K, class Arrangement> struct lookback {
 
   __device__ __forceinline__ void put(C* slot, int column, const states<group, C>& state) const {
     for_components<group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
-      slot[component_index<group, scans>(S, Component) * columns + column] = std::get<Component>(state_of<S>(state));
+      slot[component_index<group, scans>(S, Component) * columns + column] =
+          std::get<Component>(state_of<S>(state));
     });
   }
   __device__ __forceinline__ states<group, C> get(const C* slot, int column) const {
     states<group, C> state;
     for_components<group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
-      std::get<Component>(state_of<S>(state)) = slot[component_index<group, scans>(S, Component) * columns + column];
+      std::get<Component>(state_of<S>(state)) =
+          slot[component_index<group, scans>(S, Component) * columns + column];
     });
     return state;
   }
@@ -302,7 +242,8 @@ template <class K, class Arrangement> struct lookback {
     const std::int64_t link = t >> (levels * log2_radix);
     const std::uint64_t* const chain = place_of(now.block, levels, link, 0);
     if (t > 0) raw_start = ask(chain);
-    // The group just before is added up here, too, as its last tile's scouts do: that state comes a hop later.
+    // The group just before is added up here, too, as its last tile's scouts do: that state comes a hop
+    // later.
     states<group, C> near_group;
     set_identity<group, scans>(near_group);
     bool near_fit = true;
@@ -326,7 +267,8 @@ template <class K, class Arrangement> struct lookback {
         all = near_group;
         good = near_fit;
       } else if (mine < counts[level]) {
-        good = wait_for(place_of(now.block, level, index - counts[level] + mine, 0), raw[level], all) && !unfit(all);
+        good = wait_for(place_of(now.block, level, index - counts[level] + mine, 0), raw[level], all) &&
+               !unfit(all);
       }
       add_up(all, mine);
       if constexpr (may_overflow) fit = __all_sync(~0U, good) && fit;
@@ -398,7 +340,8 @@ template <class K, class Arrangement> struct lookback {
       if (ends_group) {
         combine_onto<group, scans>(before[level], group_state);
         group_fit = group_fit && fit && !unfit(group_state);
-        if (level + 1 < levels) publish(now.block, level + 1, index >> log2_radix, column, group_state, group_fit);
+        if (level + 1 < levels)
+          publish(now.block, level + 1, index >> log2_radix, column, group_state, group_fit);
       }
     }
     states<group, C> found;
@@ -412,14 +355,16 @@ template <class K, class Arrangement> struct lookback {
   }
 
   /// From the chain's state before the tile's largest group to what precedes the tile.
-  __device__ __forceinline__ void end_prefix(const tile_name& now, int slot, int column, states<group, C>& found,
-                                             states<group, C> (&before)[levels], states<group, C>& group_state,
-                                             bool fit, bool group_fit, bool ends_group) {
+  __device__ __forceinline__ void end_prefix(const tile_name& now, int slot, int column,
+                                             states<group, C>& found, states<group, C> (&before)[levels],
+                                             states<group, C>& group_state, bool fit, bool group_fit,
+                                             bool ends_group) {
     const bool starts_finite = !infinite(found);
     const bool owes_link = ends_group && !(group_fit && starts_finite);
     if (ends_group && !owes_link) {
       combine_onto<group, scans>(found, group_state);
-      publish(now.block, levels, static_cast<std::int64_t>(now.number >> (levels * log2_radix)) + 1, column, group_state, published::state);
+      publish(now.block, levels, static_cast<std::int64_t>(now.number >> (levels * log2_radix)) + 1, column,
+              group_state, published::state);
     }
 #pragma unroll
     for (int level = levels - 1; level >= 0; --level) {
@@ -428,7 +373,8 @@ template <class K, class Arrangement> struct lookback {
     }
     if constexpr (may_overflow) {
       if (now.number > 0 && (!fit || !starts_finite)) {
-        const std::uint64_t* const at = place_of(now.block, levels + 1, static_cast<std::int64_t>(now.number) - 1, column);
+        const std::uint64_t* const at =
+            place_of(now.block, levels + 1, static_cast<std::int64_t>(now.number) - 1, column);
         wait_for(at, ask(at), found);
       }
       late[slot * columns + column] = owes_link;
@@ -461,7 +407,8 @@ template <class K, class Arrangement> struct lookback {
   std::uint32_t lanes_at = tile_name::none;  ///< the block of lanes that the threads have found
 
   __device__ __forceinline__ C& preceding_of(int slot, int run, int component) const {
-    return preceding[((slot * components + component) * runs + run) * threads + static_cast<int>(threadIdx.x)];
+    return preceding[((slot * components + component) * runs + run) * threads +
+                     static_cast<int>(threadIdx.x)];
   }
   __device__ __forceinline__ void keep_preceding(int slot, const states<group, C> (&of_runs)[runs]) const {
 #pragma unroll
@@ -474,7 +421,8 @@ template <class K, class Arrangement> struct lookback {
   __device__ __forceinline__ states<group, C> preceding_run(int slot, int run) const {
     states<group, C> state;
     for_components<group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
-      std::get<Component>(state_of<S>(state)) = preceding_of(slot, run, component_index<group, scans>(S, Component));
+      std::get<Component>(state_of<S>(state)) =
+          preceding_of(slot, run, component_index<group, scans>(S, Component));
     });
     return state;
   }
@@ -505,7 +453,8 @@ template <class K, class Arrangement> struct lookback {
   }
   __device__ __forceinline__ tile_type tile_at(const tile_name& now) const {
     const auto& thread = block_threads.thread;
-    return block_threads.template tile_at<0>(thread, thread.low, thread.high, steps_before(now), a.reversed[0]);
+    return block_threads.template tile_at<0>(thread, thread.low, thread.high, steps_before(now),
+                                             a.reversed[0]);
   }
   __device__ __forceinline__ bool ends_early(const tile_name& now) const {
     const auto& thread = block_threads.thread;
@@ -615,7 +564,8 @@ template <class K, class Arrangement> struct lookback {
   }
   /// The carry past the tile.
   __device__ __forceinline__ void pass_tile(const tile_name& now, int slot) {
-    if (!may_overflow && !(uses_last<group> && static_cast<std::int64_t>(now.number) == book.tiles - 1)) return;
+    if (!may_overflow && !(uses_last<group> && static_cast<std::int64_t>(now.number) == book.tiles - 1))
+      return;
     auto& thread = block_threads.thread;
 #pragma unroll
     for (int lane = 0; lane < lanes; ++lane) {
@@ -666,7 +616,8 @@ template <class K, class Arrangement> struct lookback {
         if constexpr (is_log_sum<group, Scan>) {
           const auto& [m, s] = state_of<Scan>(thread.carry[lane]);
           const auto& [own_m, own_s] = state_of<Scan>(all);
-          const float value = static_cast<float>(m) + log2_approximate(static_cast<float>(s)) * 0.6931471805599453F;
+          const float value =
+              static_cast<float>(m) + log2_approximate(static_cast<float>(s)) * 0.6931471805599453F;
           const bool carries = value > -1e30F && value < 1e30F;
           const C chosen = carries ? C(rintf(4.0F * value) * 0.25F) : own_m;
           const C start = carries ? s * arithmetic<C>::exp(m - chosen) : C(0);
@@ -811,8 +762,10 @@ template <class K, class Arrangement> struct lookback {
 };
 
 template <class K, class Arrangement>
-__global__ void __launch_bounds__(lookback<K, Arrangement>::all_threads, cuda_lookback_policy::blocks_resident)
-    lookback_kernel(const __grid_constant__ typename K::arguments a, const __grid_constant__ lookback_arguments book) {
+__global__ void __launch_bounds__(lookback<K, Arrangement>::all_threads,
+                                  cuda_lookback_policy::blocks_resident)
+    lookback_kernel(const __grid_constant__ typename K::arguments a,
+                    const __grid_constant__ lookback_arguments book) {
   extern __shared__ __align__(16) unsigned char shared[];
   lookback<K, Arrangement>(a, book, shared).run();
 }

@@ -36,14 +36,14 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
     static constexpr __device__ __forceinline__ int lane_of(int) { return 0; }
 
     const lane_state& thread;
-    std::int64_t start;  ///< position of the thread's first step
-    int left;            ///< steps from there to the range's end; no more than 2^30
-    int apart;           ///< steps between the thread's vectors
+    std::int64_t start;     ///< position of the thread's first step
+    int left;               ///< steps from there to the range's end; no more than 2^30
+    int apart;              ///< steps between the thread's vectors
     bool reversed, within;  ///< within: all vectors exist and begin where vectors do
 
     /// `from`: the thread's first step in scan order, counted from the start of [low, high).
-    __device__ __forceinline__ place(const lane_state& t, std::int64_t low, std::int64_t high, std::int64_t from,
-                                     int distance, bool backwards)
+    __device__ __forceinline__ place(const lane_state& t, std::int64_t low, std::int64_t high,
+                                     std::int64_t from, int distance, bool backwards)
         : thread(t), start(backwards ? high - 1 - from : low + from), apart(distance), reversed(backwards) {
       const std::int64_t rest = high - low - from;
       left = t.valid == 0 || rest < 0 ? 0 : rest > (1 << 30) ? 1 << 30 : static_cast<int>(rest);
@@ -86,29 +86,32 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
   __device__ __forceinline__ row(const typename K::arguments& a, C* shared) : thread(a), exchange(shared) {
     thread.writes = (static_cast<int>(threadIdx.x) & (lane_threads() - 1)) == 0;
   }
-  __device__ __forceinline__ int lane_threads() const { return RowThreads > 0 ? RowThreads : thread.a.lane_threads; }
-  /// Threads of one row in one warp.
-  __device__ __forceinline__ int group_width() const {
-    return RowThreads >= 0 ? 32 : thread.a.lane_threads;
+  __device__ __forceinline__ int lane_threads() const {
+    return RowThreads > 0 ? RowThreads : thread.a.lane_threads;
   }
+  /// Threads of one row in one warp.
+  __device__ __forceinline__ int group_width() const { return RowThreads >= 0 ? 32 : thread.a.lane_threads; }
   /// Finds the lanes of a block.
   __device__ __forceinline__ void find(std::int64_t block, lane_state& found) const {
     const auto& a = thread.a;
-    const int log2_rows = RowThreads > 0 ? std::countr_zero(static_cast<unsigned>(threads / std::max(1, RowThreads)))
-                                         : log2_threads - a.log2_lane_threads;
+    const int log2_rows = RowThreads > 0
+                              ? std::countr_zero(static_cast<unsigned>(threads / std::max(1, RowThreads)))
+                              : log2_threads - a.log2_lane_threads;
     std::int64_t sequence = 0;
     if (a.segments > 1)
       sequence = block, block = split_off(sequence, (a.lanes + (1 << log2_rows) - 1) >> log2_rows);
-    found.find((block << log2_rows) + (static_cast<int>(threadIdx.x) >> (log2_threads - log2_rows)), sequence);
+    found.find((block << log2_rows) + (static_cast<int>(threadIdx.x) >> (log2_threads - log2_rows)),
+               sequence);
   }
 
   template <int S>
-  __device__ __forceinline__ tile<K, S, place> tile_at(const lane_state& of, std::int64_t low, std::int64_t high,
-                                                       std::int64_t start, bool reversed) const {
+  __device__ __forceinline__ tile<K, S, place> tile_at(const lane_state& of, std::int64_t low,
+                                                       std::int64_t high, std::int64_t start,
+                                                       bool reversed) const {
     const int in_row = static_cast<int>(threadIdx.x) & (lane_threads() - 1), width = group_width();
     const int warp = in_row >> 5, in_group = in_row & (width - 1);
-    return tile<K, S, place>(of, low, high, start + (warp * Vectors * width + in_group) * Width, width * Width,
-                             reversed);
+    return tile<K, S, place>(of, low, high, start + (warp * Vectors * width + in_group) * Width,
+                             width * Width, reversed);
   }
 
   /// As in a strip.
@@ -130,7 +133,8 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
 #pragma unroll
       for (int distance = 1; distance < 32; distance *= 2) {
         const states<group, C> left = shuffle_up<group, Holder, Framed>(local[run], distance, group_width);
-        if (in_group >= distance && distance < group_width) combine_onto<group, Holder, Framed>(left, local[run]);
+        if (in_group >= distance && distance < group_width)
+          combine_onto<group, Holder, Framed>(left, local[run]);
       }
       suspect = suspect || overflows<group, Holder, Framed>(thread.carry[0], local[run]);
       preceding[run] = shuffle_up<group, Holder, Framed>(local[run], 1, group_width);
@@ -148,7 +152,8 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
     }
     suspect = thread.valid > 0 && (suspect || overflows<group, Holder, Framed>(thread.carry[0], of_warp));
     if (RowThreads < 0 || lane_threads() <= 32) return __any_sync(~0U, suspect);
-    const int warp = static_cast<int>(threadIdx.x) / 32, warps = lane_threads() / 32, in_row = warp & (warps - 1);
+    const int warp = static_cast<int>(threadIdx.x) / 32, warps = lane_threads() / 32,
+              in_row = warp & (warps - 1);
     if (in_group == 0) put<Holder, Framed>(warp, of_warp);
     if (any_of_all<threads>(suspect)) return true;
     // Every warp scans its row's warps: thread w has the state of warp w.
@@ -163,8 +168,7 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
     const states<group, C> before = shuffle_from<group, Holder, Framed>(up_to, in_row - 1, 32);
     if (in_row > 0) {
 #pragma unroll
-      for (int run = 0; run < Vectors; ++run)
-        combine_onto<group, Holder, Framed>(before, preceding[run]);
+      for (int run = 0; run < Vectors; ++run) combine_onto<group, Holder, Framed>(before, preceding[run]);
     }
     return false;
   }

@@ -50,6 +50,9 @@ struct workspace_cursor {
     if (data == nullptr || used > left) return nullptr;
     return data + (used - rounded);
   }
+  void* take_if_there(std::int64_t bytes) {
+    return data != nullptr && used + (bytes + 255) / 256 * 256 > left ? nullptr : take(bytes);
+  }
 };
 
 /// Where there is none, a device to plan for.
@@ -117,7 +120,9 @@ std::int64_t run_typed(const cuda& executor, const problem& bound, const iterati
       }
     const iteration_space own = make_iteration_space(p, part);
     const std::int64_t bytes = scratch_bytes<kernel>(p, kernel_table<P, K>, part, own, device);
-    void* const scratch = bytes > 0 ? need(bytes) : nullptr;
+    // What sweeps keep is needed; a look-back without memory is a walk.
+    constexpr bool needed = size_of_list<scratch_nodes<kernel_group<P, K>>> > 0;
+    void* const scratch = bytes == 0 ? nullptr : needed ? need(bytes) : memory.take_if_there(bytes);
     if constexpr (!Dry) launch<kernel>(p, kernel_table<P, K>, part, own, device, scratch, executor.stream);
   });
   return memory.used;
@@ -210,7 +215,9 @@ void run(const cuda& executor, const B&... bindings) {
   }
 }
 
-/// Bytes of device memory that run<P> with the same arguments needs as the workspace of cuda.
+/// Bytes of device memory that run<P> with the same arguments needs as the workspace of cuda. Where few long
+/// lanes are scanned in one sweep it runs with less, too, but on a few multiprocessors only: a hundred times
+/// slower.
 template <const program& P> std::int64_t workspace_bytes(const problem& bound) {
   return cuda_detail::run_bound<P, true>(cuda{nullptr}, bound, make_iteration_space(P, bound));
 }

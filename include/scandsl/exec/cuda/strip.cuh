@@ -101,8 +101,9 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
   }
 
   template <int S>
-  __device__ __forceinline__ tile<K, S, place> tile_at(const lane_state& of, std::int64_t low, std::int64_t high,
-                                                       std::int64_t start, bool reversed) const {
+  __device__ __forceinline__ tile<K, S, place> tile_at(const lane_state& of, std::int64_t low,
+                                                       std::int64_t high, std::int64_t start,
+                                                       bool reversed) const {
     return tile<K, S, place>(of, low, high, start + segment * Steps, reversed);
   }
 
@@ -117,8 +118,8 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
 
   /// Joins the threads' states of the scans in Holder. `local` is each run folded onto the identity;
   /// `preceding` becomes what precedes the run in the tile, `total` the whole tile's state of each lane. True
-  /// (for the whole block): nothing of that, for a thread was suspect, or overflows() says so, or (Framed) the
-  /// frame does not hold. Without Total, `total` is not wanted.
+  /// (for the whole block): nothing of that, for a thread was suspect, or overflows() says so, or (Framed)
+  /// the frame does not hold. Without Total, `total` is not wanted.
   template <class Holder, bool Framed, bool Total>
   __device__ __forceinline__ bool join(states<group, C> (&local)[Lanes], states<group, C> (&preceding)[Lanes],
                                        states<group, C> (&total)[Lanes], bool suspect = false) {
@@ -165,8 +166,8 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
   }
 
   /// Where a stretch alone overflows, the scan through it may not: then one segment after the other takes its
-  /// turn. Begin; set the starts and fold; take_turn; and again while that is true. At the end `before` is what
-  /// precedes each run, the carry included, and the carry has moved past the tile.
+  /// turn. Begin; set the starts and fold; take_turn; and again while that is true. At the end `before` is
+  /// what precedes each run, the carry included, and the carry has moved past the tile.
   template <class Holder> __device__ __forceinline__ void begin_turns() {
     turn = 0;
     if (segment == 0) {

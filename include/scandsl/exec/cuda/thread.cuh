@@ -64,7 +64,8 @@ template <class K, int Lanes> struct lane_group {
   std::int64_t segment_index = 0, low = 0, high = 0;
   int valid = 0;        ///< lanes that exist
   bool writes = false;  ///< among the threads that share these lanes, the one that writes what is once a lane
-  static constexpr int still_slots = still_count > 0 ? still_count : 1, kept_slots = kept_count > 0 ? kept_count : 1;
+  static constexpr int still_slots = still_count > 0 ? still_count : 1,
+                       kept_slots = kept_count > 0 ? kept_count : 1;
   C still[still_slots][Lanes];
   C kept[kept_slots][Lanes];
   states<group, C> carry[Lanes];
@@ -226,8 +227,8 @@ template <class K, int Lanes> struct lane_group {
   }
 };
 
-/// exp(x - m): relative error 2^-21 + |x - m| 2^-24; 0 below 2^-126. For operands of 16 bits with one rounding
-/// less to do and |m| 2^-24 more to err: as if x and m were float32 numbers.
+/// exp(x - m): relative error 2^-21 + |x - m| 2^-24; 0 below 2^-126. For operands of 16 bits with one
+/// rounding less to do and |m| 2^-24 more to err: as if x and m were float32 numbers.
 template <class C> __device__ __forceinline__ C exp_in_frame(C x, C m) {
   if constexpr (std::is_same_v<C, approximate>)
     return C(exp2_approximate(fmaf(x.value, 1.4426950408889634F, -1.4426950408889634F * m.value)));
@@ -290,10 +291,12 @@ template <class K, int Sweep, int Scan, class Tile>
 struct probe_memory : step_memory<K, stage_kind::aggregate, Sweep, 0, true, Tile> {
   using C = typename K::compute;
   C& found;
-  __device__ __forceinline__ probe_memory(const Tile& tile, int run, states<typename K::group, C>& state, C& to)
+  __device__ __forceinline__ probe_memory(const Tile& tile, int run, states<typename K::group, C>& state,
+                                          C& to)
       : step_memory<K, stage_kind::aggregate, Sweep, 0, true, Tile>{tile, run, 0, state}, found(to) {}
   template <int S, class Element, class Before, class After>
-  __device__ __forceinline__ void advance(index_constant<S>, const Element& element, Before&&, After&&) const {
+  __device__ __forceinline__ void advance(index_constant<S>, const Element& element, Before&&,
+                                          After&&) const {
     if constexpr (S == Scan) found = std::get<0>(element);
   }
 };
@@ -310,7 +313,8 @@ template <class K, int Lanes> struct one_step {
 
   const lane_group<K, Lanes>& thread;
   std::int64_t at;
-  __device__ __forceinline__ one_step(const lane_group<K, Lanes>& t, std::int64_t where) : thread(t), at(where) {}
+  __device__ __forceinline__ one_step(const lane_group<K, Lanes>& t, std::int64_t where)
+      : thread(t), at(where) {}
   __device__ __forceinline__ bool flipped() const { return false; }
   __device__ __forceinline__ int steps(int) const { return 1; }
   __device__ __forceinline__ std::int64_t position(int, int) const { return at; }

@@ -242,9 +242,10 @@ private:
 #pragma unroll
       for (int v = 0; v < vectors; ++v) {
         const element_path path = this->path(t, v);
-        const E value = path.count > 0 ? static_cast<const E*>(
-                                             memory.data)[path.place + path.position * this->thread.a.walk[0].stride[t]]
-                                       : E{};
+        const E value = path.count > 0
+                            ? static_cast<const E*>(
+                                  memory.data)[path.place + path.position * this->thread.a.walk[0].stride[t]]
+                            : E{};
 #pragma unroll
         for (int e = 0; e < width; ++e) registers.vector[v].set_bits(e, value);
       }
@@ -304,8 +305,8 @@ private:
 /// Calls f(scan, lane, element) for every log-sum of sweep S and every lane of a thread, with what the scan
 /// takes at `position`; 0 unless `exists`.
 template <class K, int S, int Lanes, class Uniforms, class F>
-__device__ __forceinline__ void look_at(const lane_group<K, Lanes>& thread, std::int64_t position, bool exists,
-                                        Uniforms& u, F&& f) {
+__device__ __forceinline__ void look_at(const lane_group<K, Lanes>& thread, std::int64_t position,
+                                        bool exists, Uniforms& u, F&& f) {
   using group = typename K::group;
   using C = typename K::compute;
   using step = tile<K, S, one_step<K, Lanes>>;

@@ -6,10 +6,10 @@
 /// Rows, streams, chunks (which are lanes of their own, one tile long) and programs without scans all run
 /// this way; which arrangement it has says where the scanned axis lies.
 ///
-/// What nearly all tiles need is in kernels of their own, of few registers: one_tile_kernel, for lanes that are
-/// no longer, and stream_kernel, in which the copy engine brings the next tile while one is computed. What they
-/// cannot do they leave, for good, to walk_on, which can do everything: a call that is not the last thing a kernel
-/// does would cost it registers all along. (It goes by smaller tiles, to keep the code small.)
+/// What nearly all tiles need is in kernels of their own, of few registers: one_tile_kernel, for lanes that
+/// are no longer, and stream_kernel, in which the copy engine brings the next tile while one is computed.
+/// What they cannot do they leave, for good, to walk_on, which can do everything: a call that is not the last
+/// thing a kernel does would cost it registers all along. (It goes by smaller tiles, to keep the code small.)
 namespace scandsl::cuda_detail {
 
 template <class K, class Arrangement> struct walker;
@@ -58,7 +58,8 @@ template <class K, class Arrangement> struct walker {
   __device__ __forceinline__ walker(const typename K::arguments& given, unsigned char* memory)
       : a(given), shared(memory), threads(given, reinterpret_cast<C*>(memory)) {}
   static __host__ __device__ constexpr std::size_t exchange_bytes(int lane_threads) {
-    return (sizeof(C) * static_cast<std::size_t>(Arrangement::exchange_elements(lane_threads)) + 15) / 16 * 16;
+    return (sizeof(C) * static_cast<std::size_t>(Arrangement::exchange_elements(lane_threads)) + 15) / 16 *
+           16;
   }
 
   /// Everything, or what is left of a program of one sweep.
@@ -102,7 +103,8 @@ template <class K, class Arrangement> struct walker {
     threads.find(blockIdx.x, thread);
     unsigned char* const stages = shared + exchange_bytes(a.lane_threads);
     const std::int64_t length = Arrangement::tile_steps(a.lane_threads), extent = range_extent();
-    if (extent > 0) threads.template tile_at<0>(thread, thread.low, thread.high, 0, a.reversed[0]).prefetch(stages);
+    if (extent > 0)
+      threads.template tile_at<0>(thread, thread.low, thread.high, 0, a.reversed[0]).prefetch(stages);
     __pipeline_commit();
     thread.load_still();
     thread.template boundary<0>();
@@ -291,11 +293,12 @@ private:
       });
     if (!settled) {
       const bool seen = first && high > low;
-      look_at<K, S>(threads.thread, position, seen, u, [&]<int Scan>(index_constant<Scan>, int lane, C element) {
-        auto& carry = state_of<Scan>(threads.thread.carry[lane]);
-        if (!holds_frame(carry))
-          doubtful = doubtful || (!set_frame(carry, element, first) && lane < threads.thread.valid);
-      });
+      look_at<K, S>(
+          threads.thread, position, seen, u, [&]<int Scan>(index_constant<Scan>, int lane, C element) {
+            auto& carry = state_of<Scan>(threads.thread.carry[lane]);
+            if (!holds_frame(carry))
+              doubtful = doubtful || (!set_frame(carry, element, first) && lane < threads.thread.valid);
+          });
     }
     states<group, C> local[runs], preceding[runs], total[lanes];
 #pragma unroll
@@ -312,18 +315,20 @@ private:
 
   /// `before` becomes the carry and what precedes each run in the tile; the carry moves past the tile.
   template <class Tile, class Holder, bool Framed, bool Total>
-  __device__ __forceinline__ void pass_on(states<group, C> (&preceding)[runs], states<group, C> (&total)[lanes],
+  __device__ __forceinline__ void pass_on(states<group, C> (&preceding)[runs],
+                                          states<group, C> (&total)[lanes],
                                           states<group, C> (&before)[runs]) {
 #pragma unroll
     for (int run = 0; run < runs; ++run) {
       combine_onto<group, Holder, Framed>(threads.thread.carry[Tile::lane_of(run)], preceding[run]);
       copy_states<group, Holder>(preceding[run], before[run]);
     }
-    if constexpr (!Total) return;
+    if constexpr (Total) {
 #pragma unroll
-    for (int lane = 0; lane < lanes; ++lane) {
-      combine_onto<group, Holder, Framed>(threads.thread.carry[lane], total[lane]);
-      copy_states<group, Holder>(total[lane], threads.thread.carry[lane]);
+      for (int lane = 0; lane < lanes; ++lane) {
+        combine_onto<group, Holder, Framed>(threads.thread.carry[lane], total[lane]);
+        copy_states<group, Holder>(total[lane], threads.thread.carry[lane]);
+      }
     }
   }
 
