@@ -142,14 +142,14 @@ TEST_CASE("a graph replayed a thousand times on changing data", "[cuda][replay]"
 
 TEST_CASE("three hundred launches in a row, on one workspace that every shape uses", "[cuda][replay]") {
   const std::size_t bytes = largest_workspace();
-  const device_memory memory(bytes), round(sizeof(unsigned)), from(std::size_t{3000000}),
-      to(std::size_t{3000000}), other(std::size_t{3000000});
+  const device_memory memory(bytes), round(sizeof(unsigned)), from(std::size_t{4000000}),
+      to(std::size_t{4000000}), other(std::size_t{4000000});
   const stream queue;
   fill_with_noise(memory, bytes, 2);
   must(cudaMemset(round.data, 0, sizeof(unsigned)));
   for (int i = 0; i < 300; ++i) {
     const shape_of_run& s = shapes[i % 5];
-    REQUIRE(s.count() * 4 <= 3000000);
+    REQUIRE(s.count() * 4 <= 4000000);
     fill<<<264, 256, 0, queue.on>>>(from.floats(), s.count(), static_cast<const unsigned*>(round.data));
     launch<replayed_log>(s, from, other, {memory.data, static_cast<std::int64_t>(bytes)}, queue.on);
     launch<replayed_sum>(s, from, to, {memory.data, static_cast<std::int64_t>(bytes)}, queue.on);
