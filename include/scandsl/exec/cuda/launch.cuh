@@ -66,8 +66,7 @@ template <class K> struct tile_policy {
     return lanes;
   }();
   static constexpr int strip_steps = static_cast<int>(std::bit_floor(static_cast<unsigned>(
-      std::clamp(std::min(4 * cuda_strip_policy::held_words /
-                              (width * smallest_element * std::max(1, walked_loads_most)),
+      std::clamp(std::min(4 * cuda_strip_policy::held_words / (width * smallest_element * walked_loads_most),
                           unrolled_steps(strip_lanes)),
                  2, cuda_strip_policy::most_steps))));
   static constexpr int strip_threads = state_words > 1 ? 128 : 256;
@@ -90,15 +89,15 @@ template <class K> struct tile_policy {
     while (lanes > 1 && lanes * smallest_element > 4 && lanes * state_words > 8) lanes /= 2;
     return lanes;
   }();
-  static constexpr int lookback_steps = static_cast<int>(std::bit_floor(static_cast<unsigned>(
-      std::clamp(std::min(cuda_lookback_policy::held_bytes_of_strip /
-                              (lookback_lanes * smallest_element * std::max(1, walked_loads_most)),
-                          unrolled_steps(lookback_lanes)),
-                 2, 2 * cuda_strip_policy::most_steps))));
+  static constexpr int lookback_steps = static_cast<int>(std::bit_floor(
+      static_cast<unsigned>(std::clamp(std::min(cuda_lookback_policy::held_bytes_of_strip /
+                                                    (lookback_lanes * smallest_element * walked_loads_most),
+                                                unrolled_steps(lookback_lanes)),
+                                       2, 2 * cuda_strip_policy::most_steps))));
   static constexpr int lookback_vectors =
       std::min(row_vectors, std::max(1, static_cast<int>(std::bit_floor(static_cast<unsigned>(
                                             cuda_lookback_policy::held_bytes_of_row /
-                                            (width * smallest_element * std::max(1, walked_loads_most)))))));
+                                            (width * smallest_element * walked_loads_most))))));
   /// Lanes that a thread of a strip holds.
   static constexpr int lanes_of(const cuda_kernel_plan& plan) {
     return plan.lookback_tiles > 0 ? lookback_lanes : strip_lanes;

@@ -221,7 +221,7 @@ template <class K, class Arrangement> struct lookback {
     publish(block, level, index, column, state, fit ? published::state : published::overflowed);
   }
 
-  /// The same for a row, by a warp.
+  /// As find_prefix, for a row, by a warp.
   __device__ __forceinline__ void find_prefix_of_row(const tile_name& now, int slot) {
     const std::int64_t t = now.number;
     const int mine = static_cast<int>(threadIdx.x) & 31;

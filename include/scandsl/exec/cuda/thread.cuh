@@ -126,15 +126,6 @@ template <class K, int Lanes> struct lane_group {
       high = offset_at(segment + 1);
     }
   }
-  /// Takes the lanes that another group has found.
-  __device__ __forceinline__ void take(const lane_group& found) {
-    unit = found.unit;
-    for_each_index(walked{}, [&]<int T>(index_constant<T>) { place[T] = found.place[T]; });
-    segment_index = found.segment_index;
-    low = found.low;
-    high = found.high;
-    valid = found.valid;
-  }
   __device__ __forceinline__ std::int64_t offset_at(std::int64_t segment) const {
     const std::int64_t at = segment * a.offsets_stride;
     return a.wide_offsets ? static_cast<const std::int64_t*>(a.offsets)[at]

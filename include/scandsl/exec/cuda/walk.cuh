@@ -93,7 +93,7 @@ template <class K, class Arrangement> struct walker {
     if (process<0, uses_last<group>>(now, thread.low, thread.high, 0))
       thread.template boundary<1>();
     else
-      walk_on<K, typename Arrangement::small>(a, shared, nullptr);  // anew: nothing has been written
+      walk_on<K, typename Arrangement::small>(a, shared, nullptr);  // anew: no tile has been written
   }
 
   /// Several tiles of the same lanes.
@@ -276,7 +276,7 @@ private:
     now.template finish<false>(u, before);
   }
 
-  /// The same with the m of every log-sum held fixed: the elements' exponentials are added as they are. False
+  /// As scan, with the m of every log-sum held fixed: the elements' exponentials are added as they are. False
   /// where that is not exact all over the tile, for the whole block; the carry is then worth what it was.
   template <int S, bool Total, class Tile>
   __device__ __forceinline__ bool scan_in_frame(Tile& now, states<group, C> (&before)[runs], std::int64_t low,
