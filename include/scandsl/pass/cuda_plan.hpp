@@ -27,22 +27,30 @@ struct cuda_strip_policy {
 
 /// Sizes of the row arrangement (exec/cuda/row.cuh).
 struct cuda_row_policy {
-  static constexpr int threads = 256;
-  static constexpr int blocks_resident = 2, blocks_resident_of_one_tile = 3;
+  /// The most, and the fewest, threads of a block.
+  static constexpr int threads = 256, fewest_threads = 64;
+  static constexpr int blocks_resident = 2;
+  /// Of blocks with one tile, where a thread holds no more of it than so many bytes: what counts are the
+  /// bytes on their way, and registers spill with more than that.
+  static constexpr int blocks_resident_of_one_tile = 3, held_bytes_of_three = 64;
   /// Steps a thread holds: what it does once (finding its row) then weighs little. Fewer where states are
   /// large, or where what is held would take more registers than this.
   static constexpr int elements = 32;
-  static constexpr int held_words = 16;
+  static constexpr int held_words = 32;
 };
 
 /// Sizes of the look-back (exec/cuda/lookback.cuh).
 struct cuda_lookback_policy {
-  static constexpr int strip_threads = 128;
+  static constexpr int strip_threads = 128, row_threads = 512;
+  /// Tiles that a block folds before it finishes one.
+  static constexpr int strip_delay = 2, row_delay = 3;
   /// Bytes side by side in a strip: pieces of a row under 128 bytes cost bandwidth.
   static constexpr int strip_bytes = 128;
   /// What a thread holds of a tile, in bytes of all operands: several tiles wait in shared memory.
   static constexpr int held_bytes_of_strip = 128, held_bytes_of_row = 64;
-  static constexpr int blocks_resident = 2;
+  static constexpr int blocks_resident = 2, row_blocks_resident = 1;
+  /// Shared memory of one block along rows.
+  static constexpr int row_shared_bytes = 224 * 1024;
   /// A walk keeps the device busy from so many blocks a multiprocessor on.
   static constexpr int blocks_of_a_walk = 2;
 };
@@ -142,7 +150,7 @@ inline void consider_lookback(const walk_table& table, cuda_kernel_plan& plan, c
   if (!can_look_back(table, plan, shape) ||
       blocks >= cuda_lookback_policy::blocks_of_a_walk * device.multiprocessors)
     return;
-  int lane_threads = cuda_row_policy::threads;
+  int lane_threads = cuda_lookback_policy::row_threads;
   std::int64_t tile = std::int64_t{lane_threads} * shape.row_steps * shape.lookback_vectors;
   if (plan.arrangement == cuda_arrangement::strip) {
     const int most = cuda_lookback_policy::strip_bytes * shape.row_steps / (16 * shape.lookback_lanes);
@@ -189,10 +197,12 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
     const std::int64_t a_thread = shape.row_steps * shape.row_vectors;
     plan.lane_threads =
         detail::power_of_two_above((length + a_thread - 1) / a_thread, cuda_row_policy::threads);
+    if (plan.packed) plan.lane_threads = std::max(plan.lane_threads, 32);
     if (p.scans.count == 0 && nest.walk.size() == 1 && plan.lane_threads * a_thread < length)
       detail::fold(p, plan, plan.lane_threads * a_thread);
-    const std::int64_t rows = cuda_row_policy::threads / plan.lane_threads;
-    detail::consider_lookback(table, plan, shape, device, 1, (nest.lane_count() + rows - 1) / rows, length);
+    const std::int64_t blocks =
+        (nest.lane_count() * plan.lane_threads + cuda_row_policy::threads - 1) / cuda_row_policy::threads;
+    detail::consider_lookback(table, plan, shape, device, 1, blocks, length);
     return plan;
   }
   std::int64_t units = (nest.lanes.back().extent + shape.strip_lanes - 1) / shape.strip_lanes;

@@ -74,10 +74,12 @@ template <int Tensors, class C> struct kernel_arguments {
   int segment_dimensions = 0;
 
   bool reversed[max_sweeps] = {};
+  bool last_wanted = true;     ///< something is computed from the scans' last values
   bool restarts = false;       ///< chunks restart within the walk
   bool small = false;          ///< lanes are numbered below 2^31
   bool one_dimension = false;  ///< all lanes lie along one dimension, and none is a chunk
   int log2_lane_threads = 0;
+  int log2_rows = 0;     ///< of a row: rows of a block
   int lane_threads = 1;  ///< of a strip: threads side by side; of a row: threads along it; a power of two
   C parameters[max_parameters] = {};
   void* scratch = nullptr;  ///< scans' values for later sweeps: [stream][step][lane] or [stream][lane][step]

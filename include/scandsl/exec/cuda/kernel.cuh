@@ -44,6 +44,13 @@ template <class Group> constexpr bool find_last() {
 }
 template <class Group> inline constexpr bool uses_last = find_last<Group>();
 
+/// Whether store i is made behind the last sweep.
+template <class Group> constexpr bool stored_once(int i) {
+  for (const std::int16_t store : Group::plan.boundary[Group::plan.sweeps].stores)
+    if (store == i) return true;
+  return false;
+}
+
 constexpr bool walks_along(const schedule& plan, axis_mask axes) {
   return plan.axis < 0 ? axes != 0 : (axes >> plan.axis & 1U) != 0;
 }
@@ -154,16 +161,16 @@ template <class K, int S> inline constexpr bool can_be_framed = find_framed<K, S
 
 // ---- barriers of a block's first threads; a kernel may have others beside them
 
-/// Waits for `Threads` threads.
-template <int Threads> __device__ __forceinline__ void wait_for_all() {
-  asm volatile("bar.sync 0, %0;" ::"n"(Threads) : "memory");
+/// Waits for `threads` threads.
+__device__ __forceinline__ void wait_for_all(int threads) {
+  asm volatile("bar.sync 0, %0;" ::"r"(threads) : "memory");
 }
 /// ... and says whether any of them said so.
-template <int Threads> __device__ __forceinline__ bool any_of_all(bool mine) {
+__device__ __forceinline__ bool any_of_all(int threads, bool mine) {
   std::uint32_t any;
   asm volatile("{ .reg .pred p, q; setp.ne.u32 p, %1, 0; bar.red.or.pred q, 0, %2, p; selp.u32 %0, 1, 0, q; }"
                : "=r"(any)
-               : "r"(static_cast<std::uint32_t>(mine)), "n"(Threads)
+               : "r"(static_cast<std::uint32_t>(mine)), "r"(threads)
                : "memory");
   return any != 0;
 }

@@ -94,10 +94,22 @@ template <class K> struct tile_policy {
                                                     (lookback_lanes * smallest_element * walked_loads_most),
                                                 unrolled_steps(lookback_lanes)),
                                        2, 2 * cuda_strip_policy::most_steps))));
-  static constexpr int lookback_vectors =
-      std::min(row_vectors, std::max(1, static_cast<int>(std::bit_floor(static_cast<unsigned>(
-                                            cuda_lookback_policy::held_bytes_of_row /
-                                            (width * smallest_element * walked_loads_most))))));
+  /// Shared memory of a look-back along rows, for each thread: elements of the tiles that wait, and what
+  /// precedes its vectors in each.
+  static constexpr int lookback_row_bytes(int vectors) {
+    using policy = cuda_lookback_policy;
+    return vectors * ((policy::row_delay + 2) * width * smallest_element * walked_loads_most +
+                      (policy::row_delay + 1) * state_words * 4);
+  }
+  static constexpr int lookback_vectors = [] {
+    using policy = cuda_lookback_policy;
+    int vectors = 2 * row_vectors;
+    while (vectors > 1 &&
+           (vectors * width * smallest_element * walked_loads_most > policy::held_bytes_of_row ||
+            lookback_row_bytes(vectors) > policy::row_shared_bytes / policy::row_threads))
+      vectors /= 2;
+    return vectors;
+  }();
   /// Lanes that a thread of a strip holds.
   static constexpr int lanes_of(const cuda_kernel_plan& plan) {
     return plan.lookback_tiles > 0 ? lookback_lanes : strip_lanes;
@@ -174,12 +186,17 @@ typename K::arguments make_arguments(const cuda_kernel_plan& plan, const program
   a.one_dimension = a.lane_dimensions <= 1 && plan.chunk_dimension < 0;
   a.lane_threads = plan.lane_threads;
   while ((1 << a.log2_lane_threads) < plan.lane_threads) ++a.log2_lane_threads;
+  while (a.lane_threads << a.log2_rows < cuda_row_policy::fewest_threads) ++a.log2_rows;
   for (int i = 0; i < table.sweeps; ++i) {
     const walk_stage& stage = table.sweep[i];
     const bool flipped = stage.reverse_parameter >= 0 &&
                          bound.parameters[static_cast<std::size_t>(stage.reverse_parameter)] != 0.0;
     a.reversed[i] = stage.reversed != flipped;
   }
+  a.last_wanted = table.sweeps > 1;
+  for (int i = 0; i < p.stores.count; ++i)
+    a.last_wanted =
+        a.last_wanted || (stored_once<typename K::group>(i) && a.tensor[p.stores[i].tensor].bound);
   for (int i = 0; i < p.parameters.count; ++i)
     a.parameters[i] = static_cast<C>(bound.parameters[static_cast<std::size_t>(i)]);
   if (table.segment_axis >= 0) {
@@ -212,7 +229,8 @@ template <class K, class Arrangement> void launch_walk(typename K::arguments a, 
   if constexpr (!tile_policy<K>::streams) {
     kernel = walk_kernel<K, Arrangement>;
   } else if (!Arrangement::has_streams ||
-             (a.chunk_dimension >= 0 ? a.chunk : a.steps) <= Arrangement::tile_steps(a.lane_threads)) {
+             (a.offsets == nullptr &&
+              (a.chunk_dimension >= 0 ? a.chunk : a.steps) <= Arrangement::tile_steps(a.lane_threads))) {
     kernel = one_tile_kernel<K, Arrangement>;
   } else if constexpr (Arrangement::has_streams) {
     kernel = stream_kernel<K, Arrangement>;
@@ -221,7 +239,8 @@ template <class K, class Arrangement> void launch_walk(typename K::arguments a, 
   if (shared > 48 * 1024)
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
           "raising a kernel's shared memory");
-  kernel<<<static_cast<unsigned>(blocks), Arrangement::threads, shared, stream>>>(a);
+  kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(Arrangement::block_size(a)), shared,
+           stream>>>(a);
   check(cudaGetLastError(), "a kernel launch");
 }
 
@@ -235,7 +254,7 @@ using lookback_strip_of = strip<K, tile_policy<K>::lookback_lanes, tile_policy<K
                                 cuda_lookback_policy::strip_threads>;
 template <class K>
 using lookback_row_of =
-    row<K, tile_policy<K>::width, tile_policy<K>::lookback_vectors, cuda_row_policy::threads>;
+    row<K, tile_policy<K>::width, tile_policy<K>::lookback_vectors, cuda_lookback_policy::row_threads>;
 
 /// The states that a look-back publishes, and their bytes: what is zero when it starts.
 template <class K>
@@ -272,7 +291,7 @@ void launch_lookback(const cuda_kernel_plan& plan, const typename K::arguments& 
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
         "raising a kernel's shared memory");
   const std::int64_t blocks =
-      std::min<std::int64_t>(tiles, device.multiprocessors * cuda_lookback_policy::blocks_resident);
+      std::min<std::int64_t>(tiles, device.multiprocessors * kernel_type::blocks_resident);
   kernel<<<static_cast<unsigned>(blocks), kernel_type::all_threads, shared, stream>>>(a, book);
   check(cudaGetLastError(), "a kernel launch");
 }

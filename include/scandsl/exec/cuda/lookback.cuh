@@ -48,9 +48,13 @@ template <class K, class Arrangement> struct lookback {
   static constexpr int log2_radix = lanes > 1 ? 3 : 5, radix = 1 << log2_radix, levels = lanes > 1 ? 3 : 2;
   /// Tiles folded before one is finished; slots for what is known of them; stages for their elements. There
   /// are as many groups of scouts, each of which follows one tile at a time.
-  static constexpr int delay = lanes > 1 ? 2 : 3, slots = delay + 1, stage_count = delay + 2, tickets = 16;
+  static constexpr int delay =
+                           lanes > 1 ? cuda_lookback_policy::strip_delay : cuda_lookback_policy::row_delay,
+                       slots = delay + 1, stage_count = delay + 2, tickets = 16;
   static constexpr int scouts = lanes > 1 ? 64 : 32, all_threads = threads + delay * scouts,
                        meeting = threads + scouts;
+  static constexpr int blocks_resident =
+      lanes > 1 ? cuda_lookback_policy::blocks_resident : cuda_lookback_policy::row_blocks_resident;
   static constexpr int components = component_capacity<group>;
   static constexpr int words = components * words_of<C>;
   /// Whether a tile's aggregate may be unfit for combining.
@@ -66,7 +70,7 @@ template <class K, class Arrangement> struct lookback {
     static constexpr std::uint32_t none = 0xffffffffU;
     __device__ __forceinline__ bool exists() const { return number != none; }
   };
-  using tile_type = tile<K, 0, typename Arrangement::place>;
+  using tile_type = tile<K, 0, typename Arrangement::place, false>;
 
   const typename K::arguments& a;
   const lookback_arguments& book;
@@ -404,7 +408,8 @@ template <class K, class Arrangement> struct lookback {
 
   // ---- the threads that fold and finish
 
-  std::uint32_t lanes_at = tile_name::none;  ///< the block of lanes that the threads have found
+  C first_element[lanes][scan_count<group>];  ///< of the next tile
+  std::uint32_t lanes_at = tile_name::none;   ///< the block of lanes that the threads have found
 
   __device__ __forceinline__ C& preceding_of(int slot, int run, int component) const {
     return preceding[((slot * components + component) * runs + run) * threads +
@@ -433,7 +438,7 @@ template <class K, class Arrangement> struct lookback {
     if (now.block == lanes_at && !begins) return;
     lanes_at = now.block;
     auto& thread = block_threads.thread;
-    block_threads.find(now.block, thread);
+    block_threads.template find<false>(now.block, thread);
     const bool writer = thread.writes;
     thread.writes = writer && begins;
     thread.load_still();
@@ -453,7 +458,10 @@ template <class K, class Arrangement> struct lookback {
   }
   __device__ __forceinline__ tile_type tile_at(const tile_name& now) const {
     const auto& thread = block_threads.thread;
-    return block_threads.template tile_at<0>(thread, thread.low, thread.high, steps_before(now),
+    return block_threads.template tile_at<0>(thread,
+                                             stretch::after(thread.low, thread.high, steps_before(now),
+                                                            Arrangement::tile_steps(a.lane_threads),
+                                                            a.reversed[0]),
                                              a.reversed[0]);
   }
   __device__ __forceinline__ bool ends_early(const tile_name& now) const {
@@ -482,7 +490,7 @@ template <class K, class Arrangement> struct lookback {
       states<group, C> total[lanes], of_runs[runs];
 #pragma unroll
       for (int lane = 0; lane < lanes; ++lane) set_identity<group, scans>(thread.carry[lane]);
-      if (!(uses_last<group> && ends_early(now)) && fold_in_frame(here, now, of_runs, total))
+      if (!(uses_last<group> && ends_early(now)) && fold_in_frame(here, of_runs, total))
         leave_state(i, of_runs, total, true, false);
       else
         fold_in_order<K, Arrangement>(a, book, stages, i);
@@ -494,7 +502,7 @@ template <class K, class Arrangement> struct lookback {
     const tile_name now = name_of(i);
     find_lanes(now);
     fold_here(now, i);
-    wait_for_all<threads>();  // the exchange is the caller's again
+    wait_for_all(threads);  // the exchange is the caller's again
   }
   __device__ __forceinline__ void fold_here(const tile_name& now, unsigned i) {
     auto& thread = block_threads.thread;
@@ -509,7 +517,8 @@ template <class K, class Arrangement> struct lookback {
       set_identity<group, scans>(local[run]);
       here.template fold<0, false, uses_last<group>>(u, run, local[run]);
     }
-    const bool unfit_stretch = block_threads.template join<scans, false, true>(local, of_runs, total);
+    const bool unfit_stretch =
+        block_threads.template join<scans, false, true>(local, of_runs, total, false, here.steps(0) > 0);
     leave_state(i, of_runs, total, false, unfit_stretch);
   }
   __device__ __forceinline__ void leave_state(unsigned i, const states<group, C> (&of_runs)[runs],
@@ -528,31 +537,46 @@ template <class K, class Arrangement> struct lookback {
     }
   }
 
+  /// Has the first element of each lane's part of a tile fetched, for its frame.
+  __device__ __forceinline__ void look_ahead(const tile_name& now) {
+    if constexpr (framed) {
+      if (!now.exists()) return;
+      find_lanes(now);
+      const auto& thread = block_threads.thread;
+      const std::int64_t before = steps_before(now);
+      auto u = tile_type::fold_stage::evaluate_uniforms(a.parameters);
+      look_at<K, 0, false>(
+          thread, a.reversed[0] ? thread.high - 1 - before : thread.low + before,
+          before < thread.high - thread.low, u,
+          [&]<int Scan>(index_constant<Scan>, int lane, C element) { first_element[lane][Scan] = element; });
+    }
+  }
+
   /// With the tile's first element as the frame of its sums, of its own: what was handed to the block before
   /// differs from run to run.
-  __device__ __forceinline__ bool fold_in_frame(tile_type& here, const tile_name& now,
-                                                states<group, C> (&of_runs)[runs],
+  __device__ __forceinline__ bool fold_in_frame(tile_type& here, states<group, C> (&of_runs)[runs],
                                                 states<group, C> (&total)[lanes]) {
     auto u = tile_type::fold_stage::evaluate_uniforms(a.parameters);
-    auto& thread = block_threads.thread;
-    const std::int64_t before = steps_before(now);
     bool doubtful = false;
     states<group, C> local[runs], start[lanes];
 #pragma unroll
-    for (int lane = 0; lane < lanes; ++lane) set_identity<group, scans, true>(start[lane]);
-    look_at<K, 0>(thread, a.reversed[0] ? thread.high - 1 - before : thread.low + before,
-                  before < thread.high - thread.low, u,
-                  [&]<int Scan>(index_constant<Scan>, int lane, C element) {
-                    const float frame = rintf(4.0F * static_cast<float>(element)) * 0.25F;
-                    doubtful = doubtful || (!(frame > -1e30F && frame < 1e30F) && lane < thread.valid);
-                    state_of<Scan>(start[lane])[0] = C(frame);
-                  });
+    for (int lane = 0; lane < lanes; ++lane) {
+      set_identity<group, scans, true>(start[lane]);
+      for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
+        if constexpr (is_log_sum<group, Scan>) {
+          const float frame = rintf(4.0F * static_cast<float>(first_element[lane][Scan])) * 0.25F;
+          doubtful = doubtful || (!(frame > -1e30F && frame < 1e30F) && lane < block_threads.thread.valid);
+          state_of<Scan>(start[lane])[0] = C(frame);
+        }
+      });
+    }
 #pragma unroll
     for (int run = 0; run < runs; ++run) {
       local[run] = start[tile_type::lane_of(run)];
       here.template fold<0, true, false>(u, run, local[run]);
     }
-    return !block_threads.template join<scans, true, true>(local, of_runs, total, doubtful);
+    return !block_threads.template join<scans, true, true>(local, of_runs, total, doubtful,
+                                                           here.steps(0) > 0);
   }
 
   __device__ __forceinline__ void take_prefix(int slot) {
@@ -586,7 +610,7 @@ template <class K, class Arrangement> struct lookback {
 #pragma unroll
       for (int lane = 0; lane < lanes; ++lane)
         again = again || (block_threads.thread.valid > 0 && infinite(block_threads.thread.carry[lane]));
-      if (any_of_all<threads>(again)) return finish_in_turns<K, Arrangement>(a, book, stages, i);
+      if (any_of_all(threads, again)) return finish_in_turns<K, Arrangement>(a, book, stages, i);
     }
     if constexpr (framed) {
       states<group, C> before[runs];
@@ -702,7 +726,7 @@ template <class K, class Arrangement> struct lookback {
     auto u = tile_type::sweep_stage::evaluate_uniforms(a.parameters);
     here.template finish<false>(u, before);
     settle(now, slot_of(i));
-    wait_for_all<threads>();  // the exchange is the caller's again
+    wait_for_all(threads);  // the exchange is the caller's again
   }
 
   /// The carry has moved past the tile: publishes it where others may want it; at the end of the lanes it is
@@ -726,15 +750,17 @@ template <class K, class Arrangement> struct lookback {
 
   __device__ __forceinline__ void work() {
 #pragma unroll 1
-    for (unsigned i = 0; i < 2; ++i) {
+    for (unsigned i = 0; i < 2; ++i)
       if (threadIdx.x == 0) note(i, atomicAdd(book.ticket, 1U));
-      wait_for_all<threads>();
-      prefetch(name_of(i), i);
-    }
+    wait_for_all(threads);
+    prefetch(name_of(0), 0);
     unsigned end = 0xffffffffU;  // the first tile that is none
 #pragma unroll 1
     for (unsigned i = 0;; ++i) {
       const tile_name now = name_of(i);
+      look_ahead(now);
+      wait_for_all(threads);
+      prefetch(name_of(i + 1), i + 1);
       if (now.exists()) {
         __pipeline_wait_prior(1);
         fold(now, i);
@@ -748,8 +774,6 @@ template <class K, class Arrangement> struct lookback {
       if (i >= delay) finish(name_of(i - delay), i - delay);
       if (threadIdx.x == 0) note(i + 2, drawn);
       if (end != 0xffffffffU && i + 1 >= end + delay) return;
-      wait_for_all<threads>();
-      prefetch(name_of(i + 2), i + 2);
     }
   }
 
@@ -763,7 +787,7 @@ template <class K, class Arrangement> struct lookback {
 
 template <class K, class Arrangement>
 __global__ void __launch_bounds__(lookback<K, Arrangement>::all_threads,
-                                  cuda_lookback_policy::blocks_resident)
+                                  lookback<K, Arrangement>::blocks_resident)
     lookback_kernel(const __grid_constant__ typename K::arguments a,
                     const __grid_constant__ lookback_arguments book) {
   extern __shared__ __align__(16) unsigned char shared[];

@@ -149,11 +149,13 @@ template <class T, int N> struct packed {
   __device__ __forceinline__ void store(T* to) const {
     if constexpr (bytes % 16 == 0) {
 #pragma unroll
-      for (int w = 0; w < count; w += 4)
-        *reinterpret_cast<uint4*>(reinterpret_cast<std::uint32_t*>(to) + w) =
-            make_uint4(word[w], word[w + 1], word[w + 2], word[w + 3]);
+      for (int w = 0; w < count; w += 4)  // nvcc takes an assignment of four words apart where it likes
+        asm volatile(
+            "st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(reinterpret_cast<std::uint32_t*>(to) + w),
+            "r"(word[w]), "r"(word[w + 1]), "r"(word[w + 2]), "r"(word[w + 3])
+            : "memory");
     } else if constexpr (bytes == 8) {
-      *reinterpret_cast<uint2*>(to) = make_uint2(word[0], word[1]);
+      asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(word[0]), "r"(word[1]) : "memory");
     } else if constexpr (bytes == 4) {
       *reinterpret_cast<std::uint32_t*>(to) = word[0];
     } else {

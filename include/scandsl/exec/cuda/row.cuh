@@ -17,17 +17,20 @@ inline constexpr int whole_warps = 0, part_of_warp = -1;
 template <class K, int Width, int Vectors, int RowThreads> struct row {
   using group = typename K::group;
   using C = typename K::compute;
-  static constexpr int lanes = 1, runs = Vectors, threads = cuda_row_policy::threads;
+  static constexpr int lanes = 1, runs = Vectors,
+                       threads = RowThreads > 0 ? RowThreads : cuda_row_policy::threads;
   using small = row<K, Width, (Vectors > 1 ? Vectors / 2 : Vectors), RowThreads>;
   static constexpr bool has_streams = RowThreads >= 0;  ///< a row of less than a warp is one tile
-  static constexpr int log2_threads = std::countr_zero(static_cast<unsigned>(threads));
-  static constexpr int blocks_resident = cuda_row_policy::blocks_resident,
-                       blocks_resident_of_one_tile = cuda_row_policy::blocks_resident_of_one_tile;
+  static constexpr int blocks_resident = cuda_row_policy::blocks_resident;
+  static constexpr int blocks_resident_of_one_tile(int held_bytes) {
+    return held_bytes <= cuda_row_policy::held_bytes_of_three ? cuda_row_policy::blocks_resident_of_one_tile
+                                                              : blocks_resident;
+  }
   using lane_state = lane_group<K, 1>;
 
   struct place {
     static constexpr int runs = Vectors, length = Width, vectors = Vectors, width = Width,
-                         threads = cuda_row_policy::threads, lane_count = 1;
+                         threads = row::threads, lane_count = 1;
     static constexpr bool can_flip = true;
     static constexpr __device__ __forceinline__ int run_of(int v, int) { return v; }
     static constexpr __device__ __forceinline__ int step_of(int, int e) { return e; }
@@ -36,33 +39,33 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
     static constexpr __device__ __forceinline__ int lane_of(int) { return 0; }
 
     const lane_state& thread;
-    std::int64_t start;     ///< position of the thread's first step
-    int left;               ///< steps from there to the range's end; no more than 2^30
+    stretch of_tile;
+    int start;              ///< the thread's first step, counted from the stretch's low end
+    int left;               ///< steps from there to the stretch's end
     int apart;              ///< steps between the thread's vectors
     bool reversed, within;  ///< within: all vectors exist and begin where vectors do
 
-    /// `from`: the thread's first step in scan order, counted from the start of [low, high).
-    __device__ __forceinline__ place(const lane_state& t, std::int64_t low, std::int64_t high,
-                                     std::int64_t from, int distance, bool backwards)
-        : thread(t), start(backwards ? high - 1 - from : low + from), apart(distance), reversed(backwards) {
-      const std::int64_t rest = high - low - from;
-      left = t.valid == 0 || rest < 0 ? 0 : rest > (1 << 30) ? 1 << 30 : static_cast<int>(rest);
+    /// `from`: the thread's first step in scan order.
+    __device__ __forceinline__ place(const lane_state& t, const stretch& tile, int from, int distance,
+                                     bool backwards)
+        : thread(t), of_tile(tile), start(backwards ? tile.steps - 1 - from : from),
+          left(t.valid == 0 ? 0 : tile.steps - from), apart(distance), reversed(backwards) {
       within = left >= (Vectors - 1) * apart + Width &&
-               (static_cast<int>(start) & (Width - 1)) == (reversed ? Width - 1 : 0);
+               ((static_cast<int>(of_tile.low) + start) & (Width - 1)) == (reversed ? Width - 1 : 0);
     }
 
     __device__ __forceinline__ bool flipped() const { return reversed; }
     __device__ __forceinline__ int steps(int run) const { return std::clamp(left - run * apart, 0, Width); }
     __device__ __forceinline__ std::int64_t position(int run, int step) const {
       const int further = run * apart + step;
-      return reversed ? start - further : start + further;
+      return of_tile.low + (reversed ? start - further : start + further);
     }
     __device__ __forceinline__ int count(int v) const { return steps(v); }
     __device__ __forceinline__ bool whole(int t) const {
       return thread.a.tensor[t].mode == access::vector && within;
     }
     __device__ __forceinline__ std::int64_t first(int t) const {
-      return thread.place[t] + (reversed ? start - ((Vectors - 1) * apart + Width - 1) : start);
+      return thread.place[t] + of_tile.low + (reversed ? start - ((Vectors - 1) * apart + Width - 1) : start);
     }
     __device__ __forceinline__ std::int64_t next(int) const { return apart; }
     __device__ __forceinline__ element_path path(int t, int v) const {
@@ -75,9 +78,9 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
   }
   static constexpr int exchange_elements(int) { return 2 * component_capacity<group> * (threads / 32); }
   static std::int64_t blocks(const typename K::arguments& a) {
-    const std::int64_t rows = threads / a.lane_threads;
-    return (a.lanes + rows - 1) / rows * a.segments;
+    return (((a.lanes - 1) >> a.log2_rows) + 1) * a.segments;
   }
+  static int block_size(const typename K::arguments& a) { return a.lane_threads << a.log2_rows; }
 
   lane_state thread;
   C* exchange;
@@ -89,29 +92,31 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
   __device__ __forceinline__ int lane_threads() const {
     return RowThreads > 0 ? RowThreads : thread.a.lane_threads;
   }
+  /// Threads of the block that hold rows.
+  __device__ __forceinline__ int block_threads() const {
+    return RowThreads > 0 ? threads : static_cast<int>(blockDim.x);
+  }
   /// Threads of one row in one warp.
   __device__ __forceinline__ int group_width() const { return RowThreads >= 0 ? 32 : thread.a.lane_threads; }
   /// Finds the lanes of a block.
-  __device__ __forceinline__ void find(std::int64_t block, lane_state& found) const {
+  template <bool Packed> __device__ __forceinline__ void find(std::int64_t block, lane_state& found) const {
     const auto& a = thread.a;
-    const int log2_rows = RowThreads > 0
-                              ? std::countr_zero(static_cast<unsigned>(threads / std::max(1, RowThreads)))
-                              : log2_threads - a.log2_lane_threads;
+    const int log2_row =
+                  RowThreads > 0 ? std::countr_zero(static_cast<unsigned>(RowThreads)) : a.log2_lane_threads,
+              log2_rows = RowThreads > 0 ? 0 : a.log2_rows;
     std::int64_t sequence = 0;
-    if (a.segments > 1)
+    if (Packed && a.segments > 1)
       sequence = block, block = split_off(sequence, (a.lanes + (1 << log2_rows) - 1) >> log2_rows);
-    found.find((block << log2_rows) + (static_cast<int>(threadIdx.x) >> (log2_threads - log2_rows)),
-               sequence);
+    found.template find<Packed>((block << log2_rows) + (static_cast<int>(threadIdx.x) >> log2_row), sequence);
   }
 
-  template <int S>
-  __device__ __forceinline__ tile<K, S, place> tile_at(const lane_state& of, std::int64_t low,
-                                                       std::int64_t high, std::int64_t start,
-                                                       bool reversed) const {
+  template <int S, bool Anywhere = false>
+  __device__ __forceinline__ tile<K, S, place, Anywhere> tile_at(const lane_state& of, const stretch& where,
+                                                                 bool reversed) const {
     const int in_row = static_cast<int>(threadIdx.x) & (lane_threads() - 1), width = group_width();
     const int warp = in_row >> 5, in_group = in_row & (width - 1);
-    return tile<K, S, place>(of, low, high, start + (warp * Vectors * width + in_group) * Width,
-                             width * Width, reversed);
+    return tile<K, S, place, Anywhere>(of, where, (warp * Vectors * width + in_group) * Width, width * Width,
+                                       reversed);
   }
 
   /// As in a strip.
@@ -124,38 +129,38 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
   template <class Holder, bool Framed, bool Total>
   __device__ __forceinline__ bool join(states<group, C> (&local)[Vectors],
                                        states<group, C> (&preceding)[Vectors], states<group, C> (&total)[1],
-                                       bool suspect = false) {
+                                       bool suspect, bool exists) {
     parity ^= 1;
     const int group_width = this->group_width();
-    const int in_group = static_cast<int>(threadIdx.x) & (group_width - 1);
+    const int in_group = static_cast<int>(threadIdx.x) & (group_width - 1),
+              last_of_group = (static_cast<int>(threadIdx.x) & 31) | (group_width - 1);
 #pragma unroll
     for (int run = 0; run < Vectors; ++run) {
 #pragma unroll
       for (int distance = 1; distance < 32; distance *= 2) {
-        const states<group, C> left = shuffle_up<group, Holder, Framed>(local[run], distance, group_width);
-        if (in_group >= distance && distance < group_width)
-          combine_onto<group, Holder, Framed>(left, local[run]);
+        const states<group, C> left = shuffle_up<group, Holder, Framed>(local[run], distance, 32);
+        if (in_group >= distance) combine_onto<group, Holder, Framed>(left, local[run]);
       }
-      suspect = suspect || overflows<group, Holder, Framed>(thread.carry[0], local[run]);
-      preceding[run] = shuffle_up<group, Holder, Framed>(local[run], 1, group_width);
+      suspect = suspect || (exists && overflows<group, Holder, Framed>(thread.carry[0], local[run]));
+      preceding[run] = shuffle_up<group, Holder, Framed>(local[run], 1, 32);
       if (in_group == 0) set_identity<group, Holder, Framed>(preceding[run]);
     }
     states<group, C>& of_warp = total[0];
 #pragma unroll
     for (int run = 0; run < Vectors; ++run) {
-      states<group, C> all = shuffle_from<group, Holder, Framed>(local[run], group_width - 1, group_width);
+      states<group, C> all = shuffle_from<group, Holder, Framed>(local[run], last_of_group, 32);
       if (run > 0) {
         combine_onto<group, Holder, Framed>(of_warp, preceding[run]);
         combine_onto<group, Holder, Framed>(of_warp, all);
       }
       of_warp = all;
     }
-    suspect = thread.valid > 0 && (suspect || overflows<group, Holder, Framed>(thread.carry[0], of_warp));
+    suspect = suspect || (exists && overflows<group, Holder, Framed>(thread.carry[0], of_warp));
     if (RowThreads < 0 || lane_threads() <= 32) return __any_sync(~0U, suspect);
     const int warp = static_cast<int>(threadIdx.x) / 32, warps = lane_threads() / 32,
               in_row = warp & (warps - 1);
     if (in_group == 0) put<Holder, Framed>(warp, of_warp);
-    if (any_of_all<threads>(suspect)) return true;
+    if (any_of_all(block_threads(), suspect)) return true;
     // Every warp scans its row's warps: thread w has the state of warp w.
     const int mine = in_group & (warps - 1);
     states<group, C> up_to = get<Holder, Framed>(warp - in_row + mine, of_warp);
@@ -196,9 +201,9 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
       }
     if (lane_threads() > 32) {
       const int first = static_cast<int>(threadIdx.x) / 32 & ~(lane_threads() / 32 - 1);
-      wait_for_all<threads>();  // all have read what the turn before handed on
+      wait_for_all(block_threads());  // all have read what the turn before handed on
       if (mine) put<Holder>(first, next);
-      wait_for_all<threads>();
+      wait_for_all(block_threads());
       handed = get<Holder>(first, next);
     } else {
       handed = shuffle_from<group, Holder>(next, each, group_width);

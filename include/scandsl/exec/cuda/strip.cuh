@@ -22,7 +22,7 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
       (component_capacity<group> * sizeof(C) > 4 ? cuda_strip_policy::resident_threads_of_large_states
                                                  : cuda_strip_policy::resident_threads) /
       Threads;
-  static constexpr int blocks_resident_of_one_tile = blocks_resident;
+  static constexpr int blocks_resident_of_one_tile(int) { return blocks_resident; }
   using lane_state = lane_group<K, Lanes>;
 
   /// Where the thread's part of one tile lies.
@@ -37,20 +37,21 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
     static constexpr __device__ __forceinline__ int lane_of(int run) { return run; }
 
     const lane_state& thread;
-    std::int64_t start;  ///< position of step 0
+    stretch of_tile;
+    int start;  ///< step 0, counted from the stretch's low end
     int direction;
     int existing;  ///< steps that exist
 
-    /// `from`: the thread's first step in scan order, counted from the start of [low, high).
-    __device__ __forceinline__ place(const lane_state& t, std::int64_t low, std::int64_t high,
-                                     std::int64_t from, bool reversed)
-        : thread(t), start(reversed ? high - 1 - from : low + from), direction(reversed ? -1 : 1) {
-      const std::int64_t left = high - low - from;
-      existing = t.valid == 0 || left < 0 ? 0 : left < Steps ? static_cast<int>(left) : Steps;
+    /// `from`: the thread's first step in scan order.
+    __device__ __forceinline__ place(const lane_state& t, const stretch& tile, int from, bool reversed)
+        : thread(t), of_tile(tile), start(reversed ? tile.steps - 1 - from : from),
+          direction(reversed ? -1 : 1), existing(t.valid == 0 ? 0 : std::clamp(tile.steps - from, 0, Steps)) {
     }
     __device__ __forceinline__ bool flipped() const { return false; }
     __device__ __forceinline__ int steps(int) const { return existing; }
-    __device__ __forceinline__ std::int64_t position(int, int step) const { return start + direction * step; }
+    __device__ __forceinline__ std::int64_t position(int, int step) const {
+      return of_tile.low + (start + direction * step);
+    }
     __device__ __forceinline__ int count(int v) const { return v < existing ? thread.valid : 0; }
     __device__ __forceinline__ bool whole(int t) const {
       return thread.a.tensor[t].mode == access::vector && existing == Steps && thread.valid == Lanes;
@@ -88,23 +89,24 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
         bundle(static_cast<int>(threadIdx.x) >> (a.lane_threads < 32 ? 5 : a.log2_lane_threads)) {
     thread.writes = segment == 0;
   }
+  static constexpr __device__ __forceinline__ int block_threads() { return threads; }
   /// Finds the lanes of a block.
-  __device__ __forceinline__ void find(std::int64_t block, lane_state& found) const {
+  template <bool Packed> __device__ __forceinline__ void find(std::int64_t block, lane_state& found) const {
     const auto& a = thread.a;
     std::int64_t sequence = 0;
-    if (a.segments > 1)
+    if (Packed && a.segments > 1)
       sequence = block, block = split_off(sequence, (a.lanes + lane_threads - 1) >> a.log2_lane_threads);
-    found.find((block << a.log2_lane_threads) + lane_thread, sequence);
+    found.template find<Packed>((block << a.log2_lane_threads) + lane_thread, sequence);
   }
   static std::int64_t blocks(const typename K::arguments& a) {
     return (a.lanes + a.lane_threads - 1) / a.lane_threads * a.segments;
   }
+  static int block_size(const typename K::arguments&) { return threads; }
 
-  template <int S>
-  __device__ __forceinline__ tile<K, S, place> tile_at(const lane_state& of, std::int64_t low,
-                                                       std::int64_t high, std::int64_t start,
-                                                       bool reversed) const {
-    return tile<K, S, place>(of, low, high, start + segment * Steps, reversed);
+  template <int S, bool Anywhere = false>
+  __device__ __forceinline__ tile<K, S, place, Anywhere> tile_at(const lane_state& of, const stretch& where,
+                                                                 bool reversed) const {
+    return tile<K, S, place, Anywhere>(of, where, segment * Steps, reversed);
   }
 
   /// The state onto which the next fold of run `lane` goes: the identity, or in turns what the turn before
@@ -119,10 +121,10 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
   /// Joins the threads' states of the scans in Holder. `local` is each run folded onto the identity;
   /// `preceding` becomes what precedes the run in the tile, `total` the whole tile's state of each lane. True
   /// (for the whole block): nothing of that, for a thread was suspect, or overflows() says so, or (Framed)
-  /// the frame does not hold. Without Total, `total` is not wanted.
+  /// the frame does not hold. `exists`: some of the thread's steps do. Without Total, `total` is not wanted.
   template <class Holder, bool Framed, bool Total>
   __device__ __forceinline__ bool join(states<group, C> (&local)[Lanes], states<group, C> (&preceding)[Lanes],
-                                       states<group, C> (&total)[Lanes], bool suspect = false) {
+                                       states<group, C> (&total)[Lanes], bool suspect, bool exists) {
     parity ^= 1;
     const int in_warp = static_cast<int>(threadIdx.x) & 31;
 #pragma unroll 1
@@ -137,14 +139,13 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
     for (int lane = 0; lane < Lanes; ++lane) {
       preceding[lane] = shuffle_up<group, Holder, Framed>(local[lane], lane_threads & 31, 32);
       if (in_warp < lane_threads) set_identity<group, Holder, Framed>(preceding[lane]);
-      suspect =
-          suspect || (thread.valid > 0 && overflows<group, Holder, Framed>(thread.carry[lane], local[lane]));
+      suspect = suspect || (exists && overflows<group, Holder, Framed>(thread.carry[lane], local[lane]));
     }
     if (in_warp >= 32 - lane_threads) {
 #pragma unroll
       for (int lane = 0; lane < Lanes; ++lane) put<Holder, Framed>(bundle, lane, local[lane]);
     }
-    if (any_of_all<threads>(suspect)) return true;
+    if (any_of_all(threads, suspect)) return true;
     states<group, C> before[Lanes];
 #pragma unroll
     for (int lane = 0; lane < Lanes; ++lane) before[lane] = get<Holder, Framed>(0, lane, local[lane]);
@@ -174,7 +175,7 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
 #pragma unroll
       for (int lane = 0; lane < Lanes; ++lane) put<Holder>(0, lane, thread.carry[lane]);
     }
-    wait_for_all<threads>();
+    wait_for_all(threads);
   }
   template <class Holder>
   __device__ __forceinline__ bool take_turn(states<group, C> (&local)[Lanes],
@@ -183,12 +184,12 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
 #pragma unroll
       for (int lane = 0; lane < Lanes; ++lane) before[lane] = get<Holder>(0, lane, before[lane]);
     }
-    wait_for_all<threads>();  // all have read their starts
+    wait_for_all(threads);  // all have read their starts
     if (segment == turn) {
 #pragma unroll
       for (int lane = 0; lane < Lanes; ++lane) put<Holder>(0, lane, local[lane]);
     }
-    wait_for_all<threads>();
+    wait_for_all(threads);
     if (++turn < threads >> thread.a.log2_lane_threads) return true;
     turn = -1;
 #pragma unroll

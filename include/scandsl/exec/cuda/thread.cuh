@@ -33,6 +33,20 @@ __device__ __forceinline__ std::int64_t walk_offset(const A& a, int t, std::int6
   return sum;
 }
 
+/// A stretch of the walk, no longer than a tile.
+struct stretch {
+  std::int64_t low;  ///< its first position in memory order
+  int steps;
+
+  /// The steps of [low, high) that follow the first `from` in scan order, `most` at most.
+  static __device__ __forceinline__ stretch after(std::int64_t low, std::int64_t high, std::int64_t from,
+                                                  int most, bool reversed) {
+    const std::int64_t rest = high - low - from;
+    const int steps = rest > most ? most : rest > 0 ? static_cast<int>(rest) : 0;
+    return {reversed ? high - from - steps : low + from, steps};
+  }
+};
+
 /// Offset of unit `rest` of the lanes in tensor t. For what is read or written once a lane.
 template <class A> __device__ __noinline__ std::int64_t lane_offset(const A& a, int t, std::int64_t rest) {
   std::int64_t sum = 0;
@@ -102,8 +116,9 @@ template <class K, int Lanes> struct lane_group {
     }
   }
 
-  /// Finds unit `index` (a lane, or a vector of lanes) and the range of the walk in one segment.
-  __device__ __forceinline__ void find(std::int64_t index, std::int64_t segment) {
+  /// Finds unit `index` (a lane, or a vector of lanes) and the range of the walk in one segment (Packed: that
+  /// there are).
+  template <bool Packed> __device__ __forceinline__ void find(std::int64_t index, std::int64_t segment) {
     const bool exists = index < a.lanes;
     std::int64_t rest = exists ? index : a.lanes - 1;
     unit = rest;
@@ -121,7 +136,7 @@ template <class K, int Lanes> struct lane_group {
     }
     if (!exists) valid = 0;
     segment_index = segment;
-    if (a.offsets != nullptr) {
+    if (Packed && a.offsets != nullptr) {
       low = offset_at(segment);
       high = offset_at(segment + 1);
     }

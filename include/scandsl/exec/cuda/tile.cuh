@@ -18,7 +18,28 @@ template <class T, class C, int Vectors, int Width> struct held {
   __device__ __forceinline__ C get(int v, int e) const { return vector[v].template get<C>(e); }
 };
 
-/// Reads a vector element by element: any strides, any type. One function for all places that call it.
+/// Reads a vector's first `count` elements one by one, `apart` from each other. Those that do not exist
+/// become like one that does, the first (or where there is none, like `other`), so that they are no further
+/// out of range than the data are.
+template <int Width, class T>
+__device__ __forceinline__ packed<T, Width> load_elements(const T* first, std::int64_t apart, int count,
+                                                          T other) {
+  packed<T, Width> result{};
+  if (count > 0) other = *first;
+#pragma unroll
+  for (int e = 0; e < Width; ++e) result.set_bits(e, e < count ? first[e * apart] : other);
+  return result;
+}
+template <int Width, class T>
+__device__ __forceinline__ void store_elements(T* first, std::int64_t apart, int count,
+                                               const packed<T, Width>& values) {
+#pragma unroll
+  for (int e = 0; e < Width; ++e)
+    if (e < count) first[e * apart] = values.bits_of(e);
+}
+
+/// Reads a vector element by element: any strides, any type, walks of several dimensions. One function for
+/// all places that call it.
 template <class T, int Width, class A>
 __device__ __noinline__ packed<T, Width> gather_elements(const A& a, int t, element_path path) {
   packed<T, Width> result;
@@ -66,7 +87,8 @@ template <int I, class Held> __device__ __forceinline__ const Held& held_of(cons
   return s.value;
 }
 
-/// A tile of sweep S. `Place` says where the thread's elements lie: its constants runs, length, vectors and
+/// A tile of sweep S (Anywhere: of a walk that may have several dimensions, or operands of any type). `Place`
+/// says where the thread's elements lie: its constants runs, length, vectors and
 /// width, run_of, step_of, vector_of, element_of and lane_of between the two ways of counting them, and
 ///   steps(run)          steps of a run that exist (the first ones)
 ///   position(run, step) of the walk
@@ -77,11 +99,12 @@ template <int I, class Held> __device__ __forceinline__ const Held& held_of(cons
 ///   path(t, v)          else
 ///   flipped()           whether vectors and their elements then lie in memory the other way round (can_flip:
 ///                       ever)
-template <class K, int S, class Place> struct tile : Place {
+template <class K, int S, class Place, bool Anywhere> struct tile : Place {
   using group = typename K::group;
   using C = typename K::compute;
   using sweep_stage = stage<group, stage_kind::sweep, S>;
   using fold_stage = stage<group, stage_kind::aggregate, S>;
+  static constexpr bool anywhere = Anywhere;
   static constexpr int vectors = Place::vectors, width = Place::width, runs = Place::runs,
                        length = Place::length;
 
@@ -252,8 +275,23 @@ private:
     } else {
 #pragma unroll
       for (int v = 0; v < vectors; ++v)
-        registers.vector[v] = gather_elements<E, width>(this->thread.a, t, this->path(t, v));
+        if constexpr (Anywhere) {
+          registers.vector[v] = gather_elements<E, width>(this->thread.a, t, this->path(t, v));
+        } else {
+          const element_path path = this->path(t, v);
+          registers.vector[v] =
+              load_elements<width>(static_cast<const E*>(memory.data) + begin_of(t, path), apart_in(t, path),
+                                   path.count, v > 0 ? registers.vector[0].bits_of(0) : E{});
+        }
     }
+  }
+
+  /// Of a walk of one dimension: where the elements of a path begin, and how far apart they are.
+  __device__ __forceinline__ std::int64_t begin_of(int t, const element_path& path) const {
+    return path.place + path.position * this->thread.a.walk[0].stride[t];
+  }
+  __device__ __forceinline__ std::int64_t apart_in(int t, const element_path& path) const {
+    return path.direction * this->thread.a.walk[0].stride[t] + path.lane_stride;
   }
 
   /// Where the scan goes through memory backwards, the vectors and their elements change their order. (The
@@ -297,19 +335,25 @@ private:
     } else {
 #pragma unroll
       for (int v = 0; v < vectors; ++v)
-        scatter_elements<E, width>(this->thread.a, Tensor, this->path(Tensor, v), values.vector[v]);
+        if constexpr (Anywhere) {
+          scatter_elements<E, width>(this->thread.a, Tensor, this->path(Tensor, v), values.vector[v]);
+        } else {
+          const element_path path = this->path(Tensor, v);
+          store_elements(static_cast<E*>(memory.data) + begin_of(Tensor, path), apart_in(Tensor, path),
+                         path.count, values.vector[v]);
+        }
     }
   }
 };
 
 /// Calls f(scan, lane, element) for every log-sum of sweep S and every lane of a thread, with what the scan
 /// takes at `position`; 0 unless `exists`.
-template <class K, int S, int Lanes, class Uniforms, class F>
+template <class K, int S, bool Anywhere, int Lanes, class Uniforms, class F>
 __device__ __forceinline__ void look_at(const lane_group<K, Lanes>& thread, std::int64_t position,
                                         bool exists, Uniforms& u, F&& f) {
   using group = typename K::group;
   using C = typename K::compute;
-  using step = tile<K, S, one_step<K, Lanes>>;
+  using step = tile<K, S, one_step<K, Lanes>, Anywhere>;
   step here(thread, position);
   if (exists) here.load();
 #pragma unroll

@@ -49,7 +49,7 @@ template <class K, class Arrangement> struct walker {
   using C = typename K::compute;
   using state = walk_state<K, Arrangement::lanes>;
   static constexpr int runs = Arrangement::runs, lanes = Arrangement::lanes;
-  static constexpr int stage_bytes = tile<K, 0, typename Arrangement::place>::stage_bytes;
+  static constexpr int stage_bytes = tile<K, 0, typename Arrangement::place, false>::stage_bytes;
 
   const typename K::arguments& a;
   unsigned char* shared;
@@ -64,7 +64,7 @@ template <class K, class Arrangement> struct walker {
 
   /// Everything, or what is left of a program of one sweep.
   __device__ __forceinline__ void run(const state* given) {
-    threads.find(blockIdx.x, threads.thread);
+    threads.template find<true>(blockIdx.x, threads.thread);
     if (sweep_count<group> == 1 && given != nullptr) {
       state::copy(*given, threads.thread);
       walk_range<0>(threads.thread.low, threads.thread.high, range_extent(), given->from);
@@ -74,7 +74,7 @@ template <class K, class Arrangement> struct walker {
     threads.thread.load_still();
     for_each_index(std::make_integer_sequence<int, sweep_count<group>>{}, [&]<int S>(index_constant<S>) {
       if constexpr (size_of_list<scratch_nodes<group>> > 0)
-        wait_for_all<Arrangement::threads>();  // other threads wrote what this one will read
+        wait_for_all(threads.block_threads());  // other threads wrote what this one will read
       threads.thread.template boundary<S>();
       sweep<S>();
     });
@@ -83,14 +83,15 @@ template <class K, class Arrangement> struct walker {
 
   /// One tile is all there is of every lane.
   __device__ __forceinline__ void run_one_tile() {
-    if (a.restarts) return walk_on<K, typename Arrangement::small>(a, shared, nullptr);
+    if (a.restarts || a.walk_dimensions > 1)
+      return walk_on<K, typename Arrangement::small>(a, shared, nullptr);
     auto& thread = threads.thread;
-    threads.find(blockIdx.x, thread);
-    auto now = threads.template tile_at<0>(thread, thread.low, thread.high, 0, a.reversed[0]);
-    now.load();
+    threads.template find<false>(blockIdx.x, thread);
+    auto now = threads.template tile_at<0>(thread, {0, static_cast<int>(thread.high)}, a.reversed[0]);
     thread.load_still();
     thread.template boundary<0>();
-    if (process<0, uses_last<group>>(now, thread.low, thread.high, 0))
+    now.load();
+    if (process<0, uses_last<group>>(now, true))
       thread.template boundary<1>();
     else
       walk_on<K, typename Arrangement::small>(a, shared, nullptr);  // anew: no tile has been written
@@ -98,28 +99,31 @@ template <class K, class Arrangement> struct walker {
 
   /// Several tiles of the same lanes.
   __device__ __forceinline__ void run_stream() {
-    if (a.restarts) return walk_on<K, typename Arrangement::small>(a, shared, nullptr);
+    if (a.restarts || a.walk_dimensions > 1)
+      return walk_on<K, typename Arrangement::small>(a, shared, nullptr);
     auto& thread = threads.thread;
-    threads.find(blockIdx.x, thread);
+    threads.template find<true>(blockIdx.x, thread);
     unsigned char* const stages = shared + exchange_bytes(a.lane_threads);
-    const std::int64_t length = Arrangement::tile_steps(a.lane_threads), extent = range_extent();
-    if (extent > 0)
-      threads.template tile_at<0>(thread, thread.low, thread.high, 0, a.reversed[0]).prefetch(stages);
+    const int length = Arrangement::tile_steps(a.lane_threads);
+    const std::int64_t extent = range_extent();
+    const auto tile_after = [&](std::int64_t steps) {
+      return threads.template tile_at<0>(
+          thread, stretch::after(thread.low, thread.high, steps, length, a.reversed[0]), a.reversed[0]);
+    };
+    if (extent > 0) tile_after(0).prefetch(stages);
     __pipeline_commit();
     thread.load_still();
     thread.template boundary<0>();
     int stage = 0;
 #pragma unroll 1
     for (std::int64_t at = 0; at < extent; at += length) {
-      if (at + length < extent)
-        threads.template tile_at<0>(thread, thread.low, thread.high, at + length, a.reversed[0])
-            .prefetch(stages + (stage_bytes - stage));
+      if (at + length < extent) tile_after(at + length).prefetch(stages + (stage_bytes - stage));
       __pipeline_commit();
-      auto now = threads.template tile_at<0>(thread, thread.low, thread.high, at, a.reversed[0]);
+      auto now = tile_after(at);
       __pipeline_wait_prior(1);
       now.load(stages + stage);
       stage = stage_bytes - stage;
-      if (!process<0, true>(now, thread.low, thread.high, at)) {
+      if (!process<0, true>(now, at == 0)) {
         __pipeline_wait_prior(0);
         leave(at);
         return;
@@ -133,7 +137,7 @@ private:
     state rest;
     state::copy(threads.thread, rest);
     rest.from = from;
-    wait_for_all<Arrangement::threads>();  // the exchange is another's now
+    wait_for_all(threads.block_threads());  // the exchange is another's now
     walk_on<K, typename Arrangement::small>(a, shared, &rest);
   }
   /// Chunks that are lanes of their own are one range each; a lane whose chunk is shorter has its last tiles
@@ -171,20 +175,20 @@ private:
   template <int S>
   __device__ __forceinline__ void walk_range(std::int64_t low, std::int64_t high, std::int64_t extent,
                                              std::int64_t from) {
-    const std::int64_t length = Arrangement::tile_steps(a.lane_threads);
+    const int length = Arrangement::tile_steps(a.lane_threads);
 #pragma unroll 1
     for (std::int64_t at = from; at < extent; at += length) {
-      auto now = threads.template tile_at<S>(threads.thread, low, high, at, a.reversed[S]);
+      auto now = threads.template tile_at<S, true>(
+          threads.thread, stretch::after(low, high, at, length, a.reversed[S]), a.reversed[S]);
       now.load();
-      if (!process<S, true>(now, low, high, at)) in_order<S>(now);
+      if (!process<S, true>(now, at == 0)) in_order<S>(now);
     }
   }
 
   /// Computes a tile. False, with nothing written and the carry worth what it was, for the whole block, where
-  /// the tile may end early, its sums hold no frame, or a stretch alone overflows. Total: the carry after the
-  /// tile is wanted.
-  template <int S, bool Total, class Tile>
-  __device__ __forceinline__ bool process(Tile& now, std::int64_t low, std::int64_t high, std::int64_t from) {
+  /// the tile ends early and the scans' last values are wanted, its sums hold no frame, or a stretch alone
+  /// overflows. Total: the carry after the tile is wanted.
+  template <int S, bool Total, class Tile> __device__ __forceinline__ bool process(Tile& now, bool first) {
     states<group, C> before[runs];
     auto u = Tile::sweep_stage::evaluate_uniforms(a.parameters);
     if constexpr (!sweep_has_scans<group, S>) {
@@ -192,10 +196,11 @@ private:
       return true;
     } else {
       constexpr bool framed = can_be_framed<K, S>;
-      if (uses_last<group> && from + Arrangement::tile_steps(a.lane_threads) > high - low) return false;
+      if (uses_last<group> && a.last_wanted && now.of_tile.steps < Arrangement::tile_steps(a.lane_threads))
+        return false;
       bool taken;
       if constexpr (framed)
-        taken = scan_in_frame<S, Total>(now, before, low, high, from == 0);
+        taken = scan_in_frame<S, Total>(now, before, first);
       else
         taken = scan<S, Total>(now, before);
       if (taken) now.template finish<framed>(u, before);
@@ -214,20 +219,20 @@ private:
 #pragma unroll
     for (int run = 0; run < runs; ++run) before[run] = start[Tile::lane_of(run)];
     bool fits = true;
-    for_each_index(std::make_integer_sequence<int, rounds_of<group, S>>{},
-                   [&]<int Round>(index_constant<Round>) {
-                     using here = scans_in<group, S, Round>;
-                     if (!fits) return;
-                     states<group, C> local[runs], preceding[runs], total[lanes];
+    for_each_index(
+        std::make_integer_sequence<int, rounds_of<group, S>>{}, [&]<int Round>(index_constant<Round>) {
+          using here = scans_in<group, S, Round>;
+          if (!fits) return;
+          states<group, C> local[runs], preceding[runs], total[lanes];
 #pragma unroll
-                     for (int run = 0; run < runs; ++run) {
-                       local[run] = before[run];
-                       set_identity<group, here>(local[run]);
-                       now.template fold<Round, false, false>(u, run, local[run]);
-                     }
-                     fits = !threads.template join<here, false, Total>(local, preceding, total);
-                     if (fits) pass_on<Tile, here, false, Total>(preceding, total, before);
-                   });
+          for (int run = 0; run < runs; ++run) {
+            local[run] = before[run];
+            set_identity<group, here>(local[run]);
+            now.template fold<Round, false, false>(u, run, local[run]);
+          }
+          fits = !threads.template join<here, false, Total>(local, preceding, total, false, now.steps(0) > 0);
+          if (fits) pass_on<Tile, here, false, Total>(preceding, total, before);
+        });
     if (rounds_of<group, S> > 1 && !fits)
 #pragma unroll
       for (int lane = 0; lane < lanes; ++lane) threads.thread.carry[lane] = start[lane];
@@ -264,7 +269,8 @@ private:
                        }
                        if (threads.turn >= 0) {
                          again = threads.template take_turn<here>(local, before);
-                       } else if (threads.template join<here, false, true>(local, preceding, total)) {
+                       } else if (threads.template join<here, false, true>(local, preceding, total, false,
+                                                                           now.steps(0) > 0)) {
                          threads.template begin_turns<here>();
                        } else {
                          pass_on<Tile, here, false, true>(preceding, total, before);
@@ -279,11 +285,10 @@ private:
   /// As scan, with the m of every log-sum held fixed: the elements' exponentials are added as they are. False
   /// where that is not exact all over the tile, for the whole block; the carry is then worth what it was.
   template <int S, bool Total, class Tile>
-  __device__ __forceinline__ bool scan_in_frame(Tile& now, states<group, C> (&before)[runs], std::int64_t low,
-                                                std::int64_t high, bool first) {
+  __device__ __forceinline__ bool scan_in_frame(Tile& now, states<group, C> (&before)[runs], bool first) {
     using here = scans_in<group, S, 0>;
     auto u = Tile::fold_stage::evaluate_uniforms(a.parameters);
-    const std::int64_t position = a.reversed[S] ? high - 1 : low;
+    const stretch& all = now.of_tile;
     bool doubtful = false, settled = true;
 #pragma unroll
     for (int lane = 0; lane < lanes; ++lane)
@@ -292,9 +297,9 @@ private:
           settled = settled && holds_frame(state_of<Scan>(threads.thread.carry[lane]));
       });
     if (!settled) {
-      const bool seen = first && high > low;
-      look_at<K, S>(
-          threads.thread, position, seen, u, [&]<int Scan>(index_constant<Scan>, int lane, C element) {
+      look_at<K, S, Tile::anywhere>(
+          threads.thread, all.low + (a.reversed[S] ? all.steps - 1 : 0), first && all.steps > 0, u,
+          [&]<int Scan>(index_constant<Scan>, int lane, C element) {
             auto& carry = state_of<Scan>(threads.thread.carry[lane]);
             if (!holds_frame(carry))
               doubtful = doubtful || (!set_frame(carry, element, first) && lane < threads.thread.valid);
@@ -308,7 +313,8 @@ private:
       set_identity<group, here, true>(local[run]);
       now.template fold<0, true, false>(u, run, local[run]);
     }
-    if (threads.template join<here, true, Total>(local, preceding, total, doubtful)) return false;
+    if (threads.template join<here, true, Total>(local, preceding, total, doubtful, now.steps(0) > 0))
+      return false;
     pass_on<Tile, here, true, Total>(preceding, total, before);
     return true;
   }
@@ -365,7 +371,9 @@ __global__ void __launch_bounds__(Arrangement::threads, Arrangement::blocks_resi
   walker<K, Arrangement>(a, shared).run_stream();
 }
 template <class K, class Arrangement>
-__global__ void __launch_bounds__(Arrangement::threads, Arrangement::blocks_resident_of_one_tile)
+__global__ void __launch_bounds__(
+    Arrangement::threads,
+    Arrangement::blocks_resident_of_one_tile(walker<K, Arrangement>::stage_bytes / Arrangement::threads))
     one_tile_kernel(const __grid_constant__ typename K::arguments a) {
   extern __shared__ __align__(16) unsigned char shared[];
   walker<K, Arrangement>(a, shared).run_one_tile();
