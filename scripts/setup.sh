@@ -45,6 +45,9 @@ have_header() {
 
 have_venv() { python3 -c 'import sys, venv, ensurepip; assert sys.version_info >= (3, 9)' 2>/dev/null; }
 
+# Where CMakeLists.txt looks for it, too.
+have_nvcc() { command -v nvcc >/dev/null || [[ -x ${CUDA_HOME:-/usr/local/cuda}/bin/nvcc ]]; }
+
 # need PACKAGE NAME CHECK...: notes the package and what the reader calls it where the check fails.
 need() {
   local package=$1 name=$2
