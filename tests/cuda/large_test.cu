@@ -19,16 +19,25 @@ __host__ __device__ bool random_bit(std::int64_t i) {
   return (static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15U >> 63) != 0;
 }
 
-/// x[length, inner], scanned along its first dimension; [1, length, 1] is a row.
+/// `lanes` lanes of `length` steps. In memory the lanes lie side by side, or (rows) the steps.
 struct large_tensor {
-  std::int64_t length, inner;
+  std::int64_t length, lanes;
+  bool rows;
   std::int64_t chunk;  ///< 0: none, and every `rare`-th element is a 1
   std::int64_t rare;
   bool reverse;
 
-  std::int64_t count() const { return length * inner; }
+  __host__ __device__ std::int64_t count() const { return length * lanes; }
+  __host__ __device__ std::int64_t step_of(std::int64_t at) const { return rows ? at % length : at / lanes; }
+  __host__ __device__ std::int64_t lane_of(std::int64_t at) const { return rows ? at / length : at % lanes; }
+  array view(const void* data, bool writable) const {
+    array result =
+        array::of(static_cast<const bfloat16*>(data), {length, lanes}, {rows ? 1 : lanes, rows ? length : 1});
+    result.writable = writable;
+    return result;
+  }
   __host__ __device__ bool element(std::int64_t step, std::int64_t lane) const {
-    return chunk > 0 ? random_bit(step * inner + lane) : (step + lane) % rare == 0;
+    return chunk > 0 ? random_bit(step * lanes + lane) : (step + lane) % rare == 0;
   }
   std::int64_t sum(std::int64_t step, std::int64_t lane) const {
     if (chunk == 0) {  // positions p with (p + lane) % rare == 0 up to the step, or from it on
@@ -45,10 +54,9 @@ struct large_tensor {
 };
 
 __global__ void fill(bfloat16* to, large_tensor what) {
-  const std::int64_t all = what.length * what.inner;
-  for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x; i < all;
+  for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x; i < what.count();
        i += static_cast<std::int64_t>(gridDim.x) * blockDim.x)
-    to[i].bits = what.element(i / what.inner, i % what.inner) ? 0x3f80 : 0;
+    to[i].bits = what.element(what.step_of(i), what.lane_of(i)) ? 0x3f80 : 0;
 }
 
 void must(cudaError_t status) {
@@ -81,15 +89,17 @@ std::vector<std::int64_t> samples(std::int64_t count) {
 TEST_CASE("more than 2^31 elements: a row, strided lanes and very many lanes", "[cuda][large]") {
   constexpr std::int64_t much = std::int64_t{1} << 31;
   const large_tensor tensors[] = {
-      {much + 4099, 1, 128, 0, false},                    // a row in chunks
-      {much + 4099, 1, 0, std::int64_t{1} << 24, false},  // ... as a whole: it is looked back along
-      {much + 4099, 1, 0, std::int64_t{1} << 24, true},
-      {65600, 32776, 128, 0, true},  // lanes
-      {65600, 32776, 0, 1024, false},
-      {2, much + 9, 0, 1, false}};  // very many
+      {much + 4099, 1, true, 128, 0, false},                    // a row in chunks
+      {much + 4099, 1, true, 0, std::int64_t{1} << 24, false},  // and as a whole: it is looked back along
+      {much + 4099, 1, true, 0, std::int64_t{1} << 24, true},
+      {65600, 32776, false, 128, 0, true},  // strided lanes
+      {65600, 32776, false, 0, 1024, false},
+      {2, much + 9, false, 0, 1, false},  // very many lanes
+      {2, much + 9, true, 0, 1, false}};
   for (const large_tensor& what : tensors) {
-    const std::string name = std::to_string(what.length) + " x " + std::to_string(what.inner) + ", chunk " +
-                             std::to_string(what.chunk) + (what.reverse ? ", reverse" : "");
+    const std::string name = std::to_string(what.lanes) + (what.rows ? " rows of " : " lanes of ") +
+                             std::to_string(what.length) + ", chunk " + std::to_string(what.chunk) +
+                             (what.reverse ? ", reverse" : "");
     INFO(name);
     std::size_t left = 0, all = 0;
     must(cudaMemGetInfo(&left, &all));
@@ -107,8 +117,7 @@ TEST_CASE("more than 2^31 elements: a row, strided lanes and very many lanes", "
     options.dim = 0;
     options.chunk_size = what.chunk > 0 ? what.chunk : what.length;
     options.reverse = what.reverse;
-    const array from = array::of(static_cast<const bfloat16*>(x.data), {what.length, what.inner}),
-                to = array::of(static_cast<bfloat16*>(y.data), {what.length, what.inner});
+    const array from = what.view(x.data, false), to = what.view(y.data, true);
     cuda_sizing size;
     ops::chunk_cumsum_decay(size, from, to, options);
     const device_memory workspace(size.bytes + 1);
@@ -118,7 +127,7 @@ TEST_CASE("more than 2^31 elements: a row, strided lanes and very many lanes", "
     for (const std::int64_t at : samples(what.count())) {
       bfloat16 got;
       must(cudaMemcpy(&got, static_cast<const bfloat16*>(y.data) + at, sizeof(got), cudaMemcpyDeviceToHost));
-      const std::int64_t expected = what.sum(at / what.inner, at % what.inner);
+      const std::int64_t expected = what.sum(what.step_of(at), what.lane_of(at));
       REQUIRE(expected <= 256);
       if (wrong.empty() && static_cast<float>(got) != static_cast<float>(expected))
         wrong = "element " + std::to_string(at) + ": expected " + std::to_string(expected) + ", got " +

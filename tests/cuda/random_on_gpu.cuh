@@ -9,7 +9,14 @@ template <class C, class T, unsigned... Seed> runs compile_for_gpu(seeds<Seed...
   constexpr auto one = []<unsigned S>(std::integral_constant<unsigned, S>) {
     constexpr const program& p = generate::random_program<S>;
     const auto run = [](const cpu&, const problem& bound) {
-      gpu::run_over_copies<generate::random_program<S>, C, cuda_detail::uniform_types<T>>(bound);
+      using types = cuda_detail::uniform_types<T>;
+      const iteration_space space = validate(p, bound, works_in_place<generate::random_program<S>>());
+      const auto workspace_on = [&](const cuda_device& device) {
+        return cuda_detail::run_typed<generate::random_program<S>, C, types, true>(cuda{nullptr}, bound,
+                                                                                   space, device);
+      };
+      look_backs += workspace_on(gpu::planned_device()) > workspace_on(cuda_device{0});
+      gpu::run_over_copies<generate::random_program<S>, C, types>(bound);
     };
     return exec_test::compiled{&p, run, run};
   };

@@ -1,3 +1,5 @@
+#include <cstdlib>
+
 #include "cuda/random_programs.hpp"
 #include "support/catch.hpp"
 
@@ -59,16 +61,25 @@ void compare(const runs& on_gpu, const runs& on_cpu, dtype type, double toleranc
       }
 }
 
+/// Whether some of the test's runs looked back; with SCANDSL_TEST_WALKS whether none did.
+bool looked_back_where_wanted() { return (look_backs > 0) == (std::getenv("SCANDSL_TEST_WALKS") == nullptr); }
+
 }  // namespace
 
 TEST_CASE("random programs in float32 agree with the oracle and with the CPU", "[cuda][property]") {
+  look_backs = 0;
   compare(float_on_gpu(), float_on_cpu(), dtype::float32, 1e-4);
+  CHECK(looked_back_where_wanted());
 }
 TEST_CASE("random programs in float64 agree with the oracle and with the CPU", "[cuda][property]") {
+  look_backs = 0;
   compare(double_on_gpu(), double_on_cpu(), dtype::float64, 1e-9);
+  CHECK(looked_back_where_wanted());
 }
 // Not with the CPU: two results that are right may round to neighbouring numbers.
 TEST_CASE("random programs in 16 bits agree with the oracle to its rounding", "[cuda][property]") {
+  look_backs = 0;
   compare(bfloat16_on_gpu(), {}, dtype::bfloat16, 1e-4);
   compare(float16_on_gpu(), {}, dtype::float16, 1e-4);
+  CHECK(looked_back_where_wanted());
 }

@@ -221,8 +221,12 @@ template <class F> void for_each_case(F f) {
       }
 }
 
+/// In float64 the reference errs as much: sums of n numbers in [-2, 2] stay below some 4 sqrt(n), and of n
+/// roundings sqrt(n) add up.
 inline double tolerance_of(const op_case& c) {
-  return c.type == dtype::float64 ? 1e-13 : c.length() > 1000 ? 1e-4 : 4e-6;
+  if (c.type == dtype::float64)
+    return std::max(1e-13, 4 * static_cast<double>(c.length()) * unit_roundoff(c.type));
+  return c.length() > 1000 ? 1e-4 : 4e-6;
 }
 
 }  // namespace op_test
