@@ -5,11 +5,11 @@
 # --fix mends instead of complaining. Exits with 77 where a check is left out because its tool is not to be had.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source scripts/venv.sh
 
 # Another release formats some lines otherwise, so one is fixed: older ones misread C++20 (requires, template lambdas).
 clang_format_version=18.1.8
 ruff_version=0.15.0
-venv=build/venv
 
 # sources PATTERN...: the files that git tracks or would track, or all of them outside a git checkout.
 sources() {
@@ -25,14 +25,8 @@ sources() {
 
 # from_venv TOOL VERSION: prints the path of a tool that pip installs into the project's own environment.
 from_venv() {
-  local tool=$venv/bin/$1 reason
-  if [[ ! -x $tool ]]; then
-    if ! reason=$( (python3 -m venv "$venv" && "$venv/bin/pip" install --quiet "$1==$2") 2>&1); then
-      reason=$(tail -n 1 <<<"$reason")
-      echo "left out: the $1 check, for $1 $2 is not on PATH and pip cannot install it ($reason)" >&2
-      return 77
-    fi
-  fi
+  local tool=$venv/bin/$1
+  [[ -x $tool ]] || into_venv "the $1 check ($1 $2 is not on PATH)" "$1==$2" || return
   echo "$tool"
 }
 

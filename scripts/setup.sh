@@ -45,6 +45,15 @@ have_header() {
 
 have_venv() { python3 -c 'import sys, venv, ensurepip; assert sys.version_info >= (3, 9)' 2>/dev/null; }
 
+# Where CMakeLists.txt looks for it, too.
+have_nvcc() { command -v nvcc >/dev/null || [[ -x ${CUDA_HOME:-/usr/local/cuda}/bin/nvcc ]]; }
+
+# Sets gpu_architecture, as nvcc numbers it: that of the first GPU.
+have_gpu() {
+  gpu_architecture=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .)
+  [[ $gpu_architecture =~ ^[0-9]+$ ]]
+}
+
 # need PACKAGE NAME CHECK...: notes the package and what the reader calls it where the check fails.
 need() {
   local package=$1 name=$2

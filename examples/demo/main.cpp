@@ -1,5 +1,8 @@
 #include <exception>
 
+#ifdef SCANDSL_DEMO_GPU
+#include "gpu_workloads.hpp"
+#endif
 #include "smooth.hpp"
 #include "text.hpp"
 #include "workloads.hpp"
@@ -11,7 +14,10 @@ int main(int argc, char** argv) {
   }
   try {
     const bool smoothed = demo::smooth_record(argv[1], argv[2]);
-    const bool measured = demo::run_workloads();
+    bool measured = demo::run_workloads();
+#ifdef SCANDSL_DEMO_GPU
+    measured &= demo::run_workloads_on_gpu();
+#endif
     if (smoothed && measured) return 0;
     std::fprintf(stderr, "a result is further from float64 than it may be\n");
   } catch (const std::exception& problem) {

@@ -2,41 +2,21 @@
 
 #include <cmath>
 #include <memory>
-#include <scandsl/scandsl.hpp>
 
 #include "baseline.hpp"
 #include "reference.hpp"
 #include "text.hpp"
 #include "timing.hpp"
+#include "workload.hpp"
 
 namespace demo {
 namespace {
 
-using namespace scandsl;
-using baseline::extents;
+using namespace workload;
 using baseline::order;
 
-constexpr axis<"b"> b;
-constexpr axis<"n"> n;
-constexpr tensor<"x"> x;
-constexpr tensor<"y"> y;
-constexpr scalar<"chunk"> chunk;
-constexpr scalar<"reverse"> reverse;
-
-// [doc:programs]
-constexpr auto logcumsumexp = op<"logcumsumexp">(out<"y">(b, n) = scan(log_add_exp, over(n), x(b, n)));
-constexpr auto chunk_cumsum = op<"chunk_cumsum">(
-    out<"y">(b, n) = scan(plain_sum, over(n).reversed(reverse).restart_every(chunk), x(b, n)));
-// [/doc:programs]
-
-/// A tensor [outer, length, inner] as two axes: n is the middle one, b the two others. Nothing is transposed
-/// or copied.
-template <class T> auto as_two_axes(T* data, extents e) {
-  return view(data, dims{{e.outer, e.length * e.inner}, {e.inner, 1}}, dim{e.length, e.inner});
-}
-
 /// One line of the table.
-struct workload {
+struct table_line {
   const char *op, *shape, *along, *type;
   extents sizes;
   std::int64_t chunk;
@@ -46,7 +26,7 @@ struct workload {
 
 template <class T> class measurement {
 public:
-  explicit measurement(const workload& described)
+  explicit measurement(const table_line& described)
       : what(described), line(name_of(described)), memory_x(std::make_unique_for_overwrite<T[]>(count())),
         memory_y(std::make_unique_for_overwrite<T[]>(count())) {
     line.step("making the input");
@@ -94,21 +74,15 @@ private:
   }
   std::size_t count() const { return static_cast<std::size_t>(what.sizes.count()); }
   bool is_strided() const { return what.sizes.inner > 1; }
-  static std::string name_of(const workload& w) {
+  static std::string name_of(const table_line& w) {
     return std::string(w.op) + " " + w.shape + " along " + w.along + ", " + w.type;
   }
 
-  workload what;
+  table_line what;
   progress line;
   std::unique_ptr<T[]> memory_x, memory_y;
   timings ours, copy, columns, lanes;
 };
-
-template <class T> constexpr const char* type_name = "float32";
-template <> constexpr const char* type_name<bfloat16> = "bfloat16";
-// A bfloat16 is rounded once, to 8 bits; in float32 a sum of 128 numbers of both signs may cancel.
-template <class T> constexpr double allowed = 5e-5;
-template <> constexpr double allowed<bfloat16> = 1.0 / 256 + 5e-5;
 
 template <class T> bool measure_logcumsumexp(const char* along, extents sizes) {
   measurement<T> m(
@@ -116,8 +90,6 @@ template <class T> bool measure_logcumsumexp(const char* along, extents sizes) {
   return m.template run_and_print<logcumsumexp, sum_of_exponentials>(
       [&](order walk, const T* from, T* to) { baseline::logcumsumexp(sizes, walk, from, to); });
 }
-
-constexpr std::int64_t chunk_size = 128;
 
 template <class T> bool measure_chunk_cumsum(bool backward, extents sizes) {
   measurement<T> m({"chunk cumsum", "[4, 8192, 16, 128]", backward ? "1, reverse" : "1", type_name<T>, sizes,
@@ -147,7 +119,6 @@ void print_plan(const char* title, extents sizes, double bandwidth, Scalars... s
 }  // namespace
 
 bool run_workloads() {
-  constexpr extents rows = {12 * 2048, 2048, 1}, columns = {12, 2048, 2048}, chunks = {4, 8192, 16 * 128};
   heading("2. logcumsumexp and the chunk cumsum, on the shapes of published workloads");
   std::puts("n is the scanned dimension, b stands for all others, wherever they lie in memory:\n");
   print_block(describe(logcumsumexp));

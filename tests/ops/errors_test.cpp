@@ -13,10 +13,10 @@ constexpr float sentinel = 77;
 /// Operands of a call on x [2, 3] along dimension 1 with two packed sequences, all of them right. A test
 /// spoils one.
 struct call {
-  std::vector<float> memory[6] = {std::vector<float>(24, 1),        std::vector<float>(24, sentinel),
-                                  std::vector<float>(24, 0.5F),     std::vector<float>(24, 0),
-                                  std::vector<float>(24, sentinel), std::vector<float>(24, 1)};
-  std::vector<std::int32_t> boundaries{0, 1, 3};
+  memory_of<float> memory[6] = {memory_of<float>(24, 1),        memory_of<float>(24, sentinel),
+                                memory_of<float>(24, 0.5F),     memory_of<float>(24, 0),
+                                memory_of<float>(24, sentinel), memory_of<float>(24, 1)};
+  memory_of<std::int32_t> boundaries{0, 1, 3};
   array x = array::of(memory[0].data(), {2, 3}), y = array::of(memory[1].data(), {2, 3}),
         decay = array::of(memory[2].data(), {2, 3});
   std::optional<array> initial = array::of(memory[3].data(), {2, 2}),
@@ -33,19 +33,19 @@ struct call {
   void logcumsumexp() {
     ops::scan_options options;
     fill(options);
-    ops::logcumsumexp(cpu{1}, x, dim, y, options);
+    run_on_device([&](auto& device) { ops::logcumsumexp(device, x, dim, y, options); });
   }
   void decayed_sum() {
     ops::decayed_sum_options options;
     fill(options);
-    ops::decayed_sum(cpu{1}, x, decay, dim, y, options);
+    run_on_device([&](auto& device) { ops::decayed_sum(device, x, decay, dim, y, options); });
   }
   void chunk_cumsum_decay() {
     ops::chunk_cumsum_options options;
     options.dim = dim;
     options.chunk_size = chunk_size;
     options.cu_seqlens = cu_seqlens;
-    ops::chunk_cumsum_decay(cpu{1}, x, y, options);
+    run_on_device([&](auto& device) { ops::chunk_cumsum_decay(device, x, y, options); });
   }
   bool is_unwritten() const {
     for (const int output : {1, 4})
@@ -171,15 +171,17 @@ TEST_CASE("null memory, const outputs and bad numbers are argument_errors", "[op
                says("memory for cu_seqlens"));
     CHECK_THAT(error_of<argument_error>(each.run, [](call& c) { c.y.writable = false; }),
                says("output y; got a view of const"));
-    const auto offsets = [&](std::vector<std::int32_t> boundaries) {
+    const auto offsets = [&](memory_of<std::int32_t> boundaries) {
       return error_of<argument_error>(each.run, [&](call& c) {
         c.boundaries = boundaries;
         c.cu_seqlens->data = c.boundaries.data();
       });
     };
-    CHECK_THAT(offsets({1, 2, 3}), says("cu_seqlens starting at 0; got 1"));
-    CHECK_THAT(offsets({0, 1, 2}), says("cu_seqlens ending at 3"));
-    CHECK_THAT(offsets({0, 4, 3}), says("cu_seqlens that does not decrease; got 4 then 3"));
+    if (!on_gpu) {  // where nobody looks at the offsets' values
+      CHECK_THAT(offsets({1, 2, 3}), says("cu_seqlens starting at 0; got 1"));
+      CHECK_THAT(offsets({0, 1, 2}), says("cu_seqlens ending at 3"));
+      CHECK_THAT(offsets({0, 4, 3}), says("cu_seqlens that does not decrease; got 4 then 3"));
+    }
     if (!each.has_states) continue;
     CHECK_THAT(error_of<argument_error>(each.run, [](call& c) { c.initial->data = nullptr; }),
                says("memory for initial_state"));
@@ -233,15 +235,17 @@ TEST_CASE("the largest chunk is no chunk", "[ops][chunk_cumsum_decay]") {
 }
 
 TEST_CASE("ranks up to the limit", "[ops]") {
-  float x[2] = {1, 2}, y[2] = {}, state[2] = {};
-  const std::int32_t offsets[3] = {0, 1, 2};
+  const memory_of<float> x{1, 2};
+  memory_of<float> y(2), state(2);
+  const memory_of<std::int32_t> offsets{0, 1, 2};
+  const array from = array::of(x.data(), {1, 1, 1, 1, 1, 1, 1, 2}),
+              to = array::of(y.data(), {1, 1, 1, 1, 1, 1, 1, 2});
   ops::scan_options options;
-  ops::logcumsumexp(cpu{}, array::of(x, {1, 1, 1, 1, 1, 1, 1, 2}), 7, array::of(y, {1, 1, 1, 1, 1, 1, 1, 2}));
+  run_on_device([&](auto& device) { ops::logcumsumexp(device, from, 7, to, options); });
   CHECK(y[1] == Approx(std::log(std::exp(1) + std::exp(2))));
   // S is one more dimension of a state.
-  options.cu_seqlens = array::of(offsets, {3});
-  options.final_state = array::of(state, {2, 1, 1, 1, 1, 1, 1, 1});
-  ops::logcumsumexp(cpu{}, array::of(x, {1, 1, 1, 1, 1, 1, 1, 2}), 7, array::of(y, {1, 1, 1, 1, 1, 1, 1, 2}),
-                    options);
+  options.cu_seqlens = array::of(offsets.data(), {3});
+  options.final_state = array::of(state.data(), {2, 1, 1, 1, 1, 1, 1, 1});
+  run_on_device([&](auto& device) { ops::logcumsumexp(device, from, 7, to, options); });
   CHECK(state[1] == 2);
 }

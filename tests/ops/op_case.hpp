@@ -1,12 +1,16 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <optional>
 #include <ostream>
+#include <stdexcept>
 #include <string>
 
+#include "scandsl/exec/cpu/run.hpp"
+#include "scandsl/exec/cuda_executor.hpp"
 #include "scandsl/ops/scan_options.hpp"
 #include "support/memory.hpp"
 #include "support/reference.hpp"
@@ -17,6 +21,27 @@ namespace op_test {
 using namespace scandsl;
 using namespace support;
 using extent_list = std::vector<std::int64_t>;
+
+/// Runs op(device) on the CPU; with SCANDSL_TEST_MANAGED on the GPU, waiting for it. There long lanes look
+/// back, or (SCANDSL_TEST_WALKS) are walked for want of a workspace.
+#ifdef SCANDSL_TEST_MANAGED
+inline constexpr bool on_gpu = true;
+template <class Op> void run_on_device(Op op) {
+  cuda_sizing size;
+  if (std::getenv("SCANDSL_TEST_WALKS") == nullptr) op(size);
+  memory_of<std::byte> workspace(static_cast<std::size_t>(size.bytes), std::byte{0x5a});
+  const cuda device{nullptr, {workspace.data(), size.bytes}};
+  op(device);
+  if (const cudaError_t status = cudaDeviceSynchronize(); status != cudaSuccess)
+    throw std::runtime_error(cudaGetErrorString(status));
+}
+#else
+inline constexpr bool on_gpu = false;
+template <class Op> void run_on_device(Op op) {
+  const cpu device{};
+  op(device);
+}
+#endif
 
 inline std::int64_t count_of(const extent_list& extents) {
   return std::accumulate(extents.begin(), extents.end(), std::int64_t{1}, std::multiplies<>());
@@ -127,13 +152,16 @@ inline std::string mismatch(const char* id, dtype type, const std::vector<double
   return "";
 }
 
-/// Runs an op on a case and compares. `call(x, y, options)` is the op on its views; `scan` what it means.
+/// Runs an op on a case and compares. `call(x, y, options)` is the op on its views; `scan` what it means;
+/// `change` what is done to the random values of x.
 template <class Options, class Call>
-std::string check_op(const op_case& c, unsigned seed, double low, double high, const column_scan& scan,
-                     Call call, double tolerance) {
+std::string check_op(
+    const op_case& c, unsigned seed, double low, double high, const column_scan& scan, Call call,
+    double tolerance, const std::function<void(std::vector<double>&)>& change = [](auto&) {}) {
   std::mt19937 random(seed + 1000 * c.layout_seed);
-  operand_memory x(random, c, c.type, c.extents, false,
-                   random_values(random, count_of(c.extents), low, high));
+  std::vector<double> values = random_values(random, count_of(c.extents), low, high);
+  change(values);
+  operand_memory x(random, c, c.type, c.extents, false, values);
   operand_memory y(random, c, c.out_type, c.extents, true);
   const std::int64_t states = count_of(c.state_extents());
   operand_memory initial(random, c, c.state_type, c.state_extents(), false,
@@ -143,9 +171,10 @@ std::string check_op(const op_case& c, unsigned seed, double low, double high, c
   Options options;
   options.reverse = c.reverse;
   options.exclusive = c.exclusive;
-  const std::vector<std::int32_t> short_offsets(c.offsets.begin(), c.offsets.end());
+  const memory_of<std::int64_t> offsets(c.offsets.begin(), c.offsets.end());
+  const memory_of<std::int32_t> short_offsets(c.offsets.begin(), c.offsets.end());
   if (!c.offsets.empty() && seed % 2 == 0)
-    options.cu_seqlens = array::of(c.offsets.data(), {c.sequences() + 1});
+    options.cu_seqlens = array::of(offsets.data(), {c.sequences() + 1});
   else if (!c.offsets.empty())
     options.cu_seqlens = array::of(short_offsets.data(), {c.sequences() + 1});
   if constexpr (requires { options.initial_state; }) {
@@ -168,9 +197,11 @@ std::string check_op(const op_case& c, unsigned seed, double low, double high, c
 
 /// Calls f with cases of every rank, dimension, option and element type.
 template <class F> void for_each_case(F f) {
-  const std::vector<extent_list> shapes = {{7},       {1},          {3, 5},          {5, 1},
-                                           {2, 9, 3}, {2, 3, 4, 2}, {2, 2, 3, 2, 3}, {1, 300, 2},
-                                           {3, 0, 2}, {0, 4},       {4500},          {2, 1, 17}};
+  std::vector<extent_list> shapes = {{7},       {1},          {3, 5},          {5, 1},
+                                     {2, 9, 3}, {2, 3, 4, 2}, {2, 2, 3, 2, 3}, {1, 300, 2},
+                                     {3, 0, 2}, {0, 4},       {4500},          {2, 1, 17}};
+  // Many tiles of each lane, in a row and in a strip, and lanes that fill no vector.
+  if (on_gpu) shapes.insert(shapes.end(), {{9001}, {2, 1500, 24}, {1100, 9}});
   unsigned seed = 0;
   for (const extent_list& extents : shapes)
     for (int dim = -static_cast<int>(extents.size()); dim < static_cast<int>(extents.size()); ++dim)
@@ -190,8 +221,12 @@ template <class F> void for_each_case(F f) {
       }
 }
 
+/// In float64 the reference errs as much: sums of n numbers in [-2, 2] stay below some 4 sqrt(n), and of n
+/// roundings sqrt(n) add up.
 inline double tolerance_of(const op_case& c) {
-  return c.type == dtype::float64 ? 1e-13 : c.length() > 1000 ? 1e-4 : 4e-6;
+  if (c.type == dtype::float64)
+    return std::max(1e-13, 4 * static_cast<double>(c.length()) * unit_roundoff(c.type));
+  return c.length() > 1000 ? 1e-4 : 4e-6;
 }
 
 }  // namespace op_test

@@ -8,11 +8,21 @@
 #include <vector>
 
 #include "scandsl/core/view.hpp"
+#ifdef SCANDSL_TEST_MANAGED
+#include "cuda/managed.hpp"
+#endif
 
 /// Tensors in memory, laid out in every way that a view can describe.
 namespace support {
 
 using namespace scandsl;
+
+/// Memory of operands; with SCANDSL_TEST_MANAGED the GPU reaches it, too.
+#ifdef SCANDSL_TEST_MANAGED
+template <class T> using memory_of = std::vector<T, managed<T>>;
+#else
+template <class T> using memory_of = std::vector<T>;
+#endif
 
 /// How a tensor lies in memory. A dimension is counted through all axes, in their declared order.
 struct layout {
@@ -49,7 +59,8 @@ private:
   std::vector<std::int64_t> extents_;
   std::vector<dims> axes_;
   std::int64_t first_ = 0;  ///< the element at index 0 of every dimension
-  std::vector<std::byte> bytes_, written_;
+  memory_of<std::byte> bytes_;
+  memory_of<std::byte> written_;
 };
 
 namespace detail {

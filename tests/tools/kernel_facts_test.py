@@ -1,0 +1,129 @@
+"""kernel_facts.py finds what it is there to find, in kernels that this file has nvcc compile.
+
+usage: kernel_facts_test.py NVCC
+"""
+
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import kernel_facts
+from kernel_facts import Kernel, Library
+
+SOURCE = """
+template <int> __device__ __noinline__ void slowly(float* x) {
+  float many[64];
+  for (int i = 0; i < 64; ++i) many[i] = x[i];
+  for (int i = 0; i < 64; ++i) x[i] = many[static_cast<int>(x[i]) & 63];
+}
+// As a kernel should be; what its slow way does is no matter.
+template <int> __global__ void __launch_bounds__(256, 2) one_tile_kernel(float* x) {
+  float4* const four = reinterpret_cast<float4*>(x) + threadIdx.x;
+  if (x == nullptr) return slowly<0>(x + 1);
+  float4 value = *four;
+  value.x += 1;
+  *four = value;
+}
+template __global__ void one_tile_kernel<0>(float*);
+// 4 bytes at a time.
+template <> __global__ void __launch_bounds__(256, 2) one_tile_kernel<1>(float* x) { x[threadIdx.x] += 1; }
+// 32 registers a thread for 60 numbers.
+template <> __global__ void __launch_bounds__(1024, 2) one_tile_kernel<2>(float* x) {
+  volatile float4* const from = reinterpret_cast<volatile float4*>(x);
+  float4 value[15];
+#pragma unroll
+  for (int i = 0; i < 15; ++i) value[i] = make_float4(from[i].x, from[i].y, from[i].z, from[i].w);
+#pragma unroll
+  for (int i = 0; i < 15; ++i) reinterpret_cast<float4*>(x)[threadIdx.x + 15 - i] = value[i];
+}
+__global__ void walk_kernel(float* x) { x[threadIdx.x] += 1; }
+__global__ void __launch_bounds__(256, 2) unheard_of(float* x) {
+  reinterpret_cast<float4*>(x)[1] = reinterpret_cast<const float4*>(x)[threadIdx.x];
+}
+"""
+
+
+class Compiled(unittest.TestCase):
+    nvcc = ""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        source, compiled = Path(folder.name, "kernels.cu"), Path(folder.name, "kernels.o")
+        source.write_text(SOURCE)
+        subprocess.run([cls.nvcc, "-arch=sm_90", "-std=c++17", "-c", source, "-o", compiled], check=True)
+        library = kernel_facts.read_library(compiled, kernel_facts.tools())
+        cls.library = Library(library.bytes, sorted(library.kernels, key=lambda kernel: kernel.name))
+
+    def complaints(self, name: str) -> str:
+        one = [kernel for kernel in self.library.kernels if name in kernel.name]
+        self.assertEqual(len(one), 1, f"{name} among {[kernel.name for kernel in self.library.kernels]}")
+        return "; ".join(kernel_facts.complaints(Library(self.library.bytes, one)))
+
+    def test_a_good_kernel_is_right(self):
+        self.assertEqual(self.complaints("one_tile_kernel<0>"), "")
+
+    def test_faults_are_found(self):
+        for name, *expected in [
+            ("one_tile_kernel<1>", "no read of 16 bytes", "no write of 16 bytes"),
+            ("one_tile_kernel<2>", "instructions read local memory, of 0 that", "no read of 16 bytes"),
+            ("walk_kernel", "no launch bounds"),
+            ("unheard_of", "neither among the hot kernels nor"),
+        ]:
+            with self.subTest(name=name):
+                found = self.complaints(name)
+                for text in expected:
+                    self.assertIn(text, found)
+                self.assertEqual(found.count(f"{name}("), len(expected), found)
+
+
+class Written(unittest.TestCase):
+    def kernel(self, **fields) -> Kernel:
+        right = {"registers": 80, "most_registers": 80, "threads": 256, "wide_reads": 1, "wide_writes": 1}
+        return Kernel(**{"kind": "stream_kernel", "name": "sum float stream row<4, 4, 0>", **right, **fields})
+
+    def complaints(self, size: int = 1, count: int = 1, **fields) -> int:
+        return len(list(kernel_facts.complaints(Library(size, [self.kernel(**fields)] * count))))
+
+    def test_limits(self):
+        self.assertEqual(self.complaints(count=kernel_facts.MOST_KERNELS), 0)
+        self.assertEqual(self.complaints(count=kernel_facts.MOST_KERNELS + 1), 1)
+        self.assertEqual(self.complaints(size=kernel_facts.MOST_BYTES), 0)
+        self.assertEqual(self.complaints(size=kernel_facts.MOST_BYTES + 1), 1)
+        self.assertEqual(self.complaints(count=0), 1)
+        self.assertEqual(self.complaints(registers=81), 1)
+        self.assertEqual(self.complaints(registers=80, threads=1024), 1)
+
+    def test_tables(self):
+        pattern, most = kernel_facts.SPILLS[0]
+        name = pattern.replace("*", "x")
+        self.assertEqual(self.complaints(name=name, refills=most), 0)
+        self.assertEqual(self.complaints(name=name, refills=most + 1), 1)
+        narrow = kernel_facts.NARROW[0].replace("*", "x")
+        self.assertEqual(self.complaints(name=narrow, wide_reads=0, wide_writes=0), 0)
+        lines = len(kernel_facts.SPILLS) + len(kernel_facts.NARROW)
+        self.assertEqual(len(list(kernel_facts.stale(Library(1, [self.kernel()])))), lines)
+
+    def test_names(self):
+        here = "scandsl::cuda_detail"
+        for types, expected in [
+            (f"float, float, {here}::any_type", "float"),
+            (f"{here}::approximate, scandsl::bfloat16, float", "bfloat16"),
+            (f"double, {here}::any_type", "double any"),
+        ]:
+            group = f"{here}::kernel_group<scandsl::ops::sum_program::program, 0>"
+            kernel = f"{here}::typed_kernel<{group}, {types}>"
+            symbol = (
+                f"void {here}::walk_kernel<{kernel}, {here}::row<{kernel}, 4, 2, -1> >({kernel}::arguments)"
+            )
+            self.assertEqual(
+                kernel_facts.short_name(symbol), ("walk_kernel", f"sum {expected} walk row<4, 2, -1>")
+            )
+
+
+if __name__ == "__main__":
+    Compiled.nvcc = sys.argv.pop(1)
+    unittest.main()
