@@ -19,12 +19,11 @@ template <unsigned... Seed> using seeds = std::integer_sequence<unsigned, Seed..
 using float_seeds = seeds<5, 15, 20, 24>;
 using double_seeds = seeds<12, 13, 26>;
 using bfloat16_seeds = seeds<24>;
-using float16_seeds = seeds<4>;
 
 /// Runs on the GPU, since it was last set to 0, of which some kernel looks back.
 inline int look_backs = 0;
 
-runs float_on_gpu(), double_on_gpu(), bfloat16_on_gpu(), float16_on_gpu();
+runs float_on_gpu(), double_on_gpu(), bfloat16_on_gpu();
 runs float_on_cpu(), double_on_cpu();
 
 }  // namespace random_programs

@@ -77,9 +77,8 @@ TEST_CASE("random programs in float64 agree with the oracle and with the CPU", "
   CHECK(looked_back_where_wanted());
 }
 // Not with the CPU: two results that are right may round to neighbouring numbers.
-TEST_CASE("random programs in 16 bits agree with the oracle to its rounding", "[cuda][property]") {
+TEST_CASE("a random program in bfloat16 agrees with the oracle to its rounding", "[cuda][property]") {
   look_backs = 0;
   compare(bfloat16_on_gpu(), {}, dtype::bfloat16, 1e-4);
-  compare(float16_on_gpu(), {}, dtype::float16, 1e-4);
   CHECK(looked_back_where_wanted());
 }

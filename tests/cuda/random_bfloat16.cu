@@ -3,6 +3,5 @@
 namespace random_programs {
 
 runs bfloat16_on_gpu() { return compile_for_gpu<cuda_detail::approximate, bfloat16>(bfloat16_seeds{}); }
-runs float16_on_gpu() { return compile_for_gpu<cuda_detail::approximate, float16>(float16_seeds{}); }
 
 }  // namespace random_programs
