@@ -40,6 +40,8 @@ public:
     using namespace primitive;
     if (f == index<multiply_op>) return product(x, y);
     if (f == index<divide_op>) return quotient(x, y);
+    if (f == index<add_op> && is_negated(y)) return apply(index<subtract_op>, x, at(y).operand[0]);
+    if (f == index<subtract_op> && is_negated(y)) return apply(index<add_op>, x, at(y).operand[0]);
     if ((f == index<add_op> || f == index<subtract_op>) && have_one_mask(x, y)) {
       const node one = at(x), other = at(y);
       return choice(one.operand[0], apply(f, one.operand[1], other.operand[1]),
@@ -47,6 +49,12 @@ public:
     }
     if (f == index<select_op>) return choice(x, y, z);
     return apply_as_written(f, x, y, z);
+  }
+
+  /// The sum along axes. A sign stays outside.
+  constexpr node_id sum(node_id of, axis_mask along) {
+    if (along == 0 || is_zero(of)) return of;
+    return is_negated(of) ? negated(sum(at(of).operand[0], along)) : target.sum(of, along);
   }
 
   /// Declares a scan whose axes follow from its elements and initial values.
@@ -69,7 +77,10 @@ private:
   }
   constexpr node_id negated(node_id x) { return apply_as_written(primitive::index<primitive::neg_op>, x); }
 
+  /// A sign stays outside of a mask.
   constexpr node_id choice(node_id condition, node_id x, node_id y) {
+    if (is_zero(x) && is_negated(y)) return negated(choice(condition, x, at(y).operand[0]));
+    if (is_zero(y) && is_negated(x)) return negated(choice(condition, at(x).operand[0], y));
     const int before = target.result.nodes.count;
     const node_id made = apply_as_written(primitive::index<primitive::select_op>, condition, x, y);
     if (made >= before && is_apply<primitive::select_op>(at(made)))

@@ -135,37 +135,12 @@ private:
     if (to != no_node && depends_.varied[to]) pending_.add(to, axes & ~f_.nodes[to].axes, value);
   }
 
-  /// The sum of all parts, axis by axis, so that parts which lack the same axes are summed together. Axes
-  /// that are scanned anyway come first: such a sum joins the walk of that scan.
+  /// The sum of all parts, each along the axes that the node lacks.
   constexpr quantity collected(node_id id) {
-    for (const bool scanned : {true, false})
-      for (int a = 0; a < f_.axes.count; ++a)
-        if ((newest_scan_along(a) != nullptr) == scanned)
-          for (int i = 0; i < pending_.parts.count; ++i) {
-            cotangent_sums::part& each = pending_.parts[i];
-            if (each.of != id || (each.along & axis_bit(a)) == 0) continue;
-            pending_.add(id, each.along & ~axis_bit(a), total(each.value, a));
-            each.value = number(0.0);
-            each.of = no_node;
-          }
+    quantity sum = number(0.0);
     for (const cotangent_sums::part& each : pending_.parts)
-      if (each.of == id) return each.value;
-    return number(0.0);
-  }
-  constexpr const scan_decl* newest_scan_along(int axis) const {
-    for (int s = d_.target.result.scans.count; s-- > 0;)
-      if (d_.target.result.scans[s].axis == axis) return &d_.target.result.scans[s];
-    return nullptr;
-  }
-  /// The sum along an axis, in the direction of the newest scan along it.
-  constexpr quantity total(quantity value, int axis) {
-    scan_decl s;
-    s.axis = static_cast<std::int16_t>(axis);
-    if (const scan_decl* beside = newest_scan_along(axis)) {
-      s.reversed = beside->reversed;
-      s.reverse_parameter = beside->reverse_parameter;
-    }
-    return scan_value(opcode::last, sum_along(s, value), 0);
+      if (each.of == id) sum = sum + quantity(d_, d_.sum(each.value.id, each.along));
+    return sum;
   }
   /// The running sum of a value along the walk of `walk`.
   constexpr int sum_along(const scan_decl& walk, quantity value) {
@@ -182,6 +157,8 @@ private:
     cotangent_[id] = collected(id);
     if (is_scan_value(n)) {
       if (is_first_value(id)) scan_adjoint(*this, n.target).pass_on();
+    } else if (n.op == opcode::sum) {
+      pass(n.axes | summed_axes(n), n.operand[0], cotangent_[id]);
     } else if (n.op == opcode::apply && !cotangent_[id].is_zero()) {
       const operand_quantities passed =
           pull_back(n, cotangent_[id], {d_, id}, [this](node_id operand) { return quantity(d_, operand); });

@@ -75,6 +75,7 @@ private:
     if (n.op == opcode::load) return {d_, d_.target.load(d_.target.result.tensors[tensor_tangent_[n.target]])};
     if (n.op == opcode::parameter) return {d_, parameter_tangent_[n.target]};
     if (is_scan_value(n)) return scan_tangent(n);
+    if (n.op == opcode::sum) return {d_, d_.sum(tangent_[n.operand[0]].in(d_), summed_axes(n))};
     // The pullback of 1 is the derivative by each operand.
     const operand_quantities partial =
         pull_back(n, number(1.0), {d_, id}, [this](node_id operand) { return quantity(d_, operand); });

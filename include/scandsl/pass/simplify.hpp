@@ -177,7 +177,8 @@ private:
     case opcode::apply:
     case opcode::carry:
     case opcode::scan:
-    case opcode::last: return 3;
+    case opcode::last:
+    case opcode::sum: return 3;
     case opcode::left: return 4;
     }
     return 3;
