@@ -80,10 +80,11 @@ private:
       if (n.op == opcode::left) result.carry[slot(i)][slot(n.target)] = adjoint_[id];
       if (n.op == opcode::right) result.element[slot(i)][slot(n.target)] = adjoint_[id];
       if (n.op != opcode::apply) continue;
-      const operand_quantities passed =
-          pull_back(n, adjoint_[id], value(id), [this](node_id operand) { return value(operand); });
+      const operand_quantities passed = pull_back(
+          d_, n, adjoint_[id], value(id), [this](node_id operand) { return value(operand); },
+          [this](node_id operand) { return depends_.inside_combine(operand); });
       for (std::size_t o = 0; o < passed.size(); ++o)
-        if (n.operand[o] != no_node && !passed[o].is_zero()) add(n.operand[o], passed[o]);
+        if (!passed[o].is_zero()) add(n.operand[o], passed[o]);
     }
   }
   constexpr void add(node_id id, quantity passed) {

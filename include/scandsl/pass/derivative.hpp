@@ -68,6 +68,34 @@ public:
     return target.scan(s);
   }
 
+  /// Drops the nodes from `first` on that none of `kept` needs. The others get new numbers; nothing but
+  /// `kept` and these nodes themselves may know the old ones.
+  template <std::size_t N> constexpr void keep_only(int first, std::array<node_id, N>& kept) {
+    fixed_list<node, max_nodes>& nodes = target.result.nodes;
+    bool needed[max_nodes] = {};
+    for (const node_id id : kept)
+      if (id >= first) needed[id] = true;
+    for (int i = nodes.count; i-- > first;)
+      for (const node_id operand : nodes[i].operand)
+        if (needed[i] && operand >= first) needed[operand] = true;
+    node_id moved[max_nodes] = {};
+    int next = first;
+    for (int i = first; i < nodes.count; ++i) {
+      const bool masks = masked_[i];
+      masked_[i] = false;
+      if (!needed[i]) continue;
+      node each = nodes[i];
+      for (node_id& operand : each.operand)
+        if (operand >= first) operand = moved[operand];
+      moved[i] = static_cast<node_id>(next);
+      masked_[next] = masks;
+      nodes[next++] = each;
+    }
+    nodes.count = next;
+    for (node_id& id : kept)
+      if (id >= first) id = moved[id];
+  }
+
 private:
   bool masked_[max_nodes]{};
 
@@ -163,13 +191,23 @@ inline constexpr auto pullbacks = []<class... P>(std::type_identity<std::tuple<P
   return std::array{&pullback_of<P>...};
 }(std::type_identity<primitive::primitive_list>{});
 
-/// The cotangents of a node's operands; `value` gives the quantity of a node.
-template <class Value>
-constexpr operand_quantities pull_back(const node& n, quantity g, quantity y, Value value) {
+/// The cotangents of those of a node's operands that `is_wanted`, 0 for the others; `value` gives the quantity
+/// of a node.
+template <class Value, class IsWanted>
+constexpr operand_quantities pull_back(derivation& d, const node& n, quantity g, quantity y, Value value,
+                                       IsWanted is_wanted) {
   operand_quantities x{};
   for (std::size_t i = 0; i < x.size(); ++i)
     if (n.operand[i] != no_node) x[i] = value(n.operand[i]);
-  return pullbacks[n.function](g, x, y);
+  const int before = d.target.result.nodes.count;
+  operand_quantities result = pullbacks[n.function](g, x, y);
+  std::array<node_id, 3> kept{no_node, no_node, no_node};
+  for (std::size_t i = 0; i < result.size(); ++i)
+    if (n.operand[i] != no_node && is_wanted(n.operand[i])) kept[i] = result[i].in(d);
+  d.keep_only(before, kept);
+  for (std::size_t i = 0; i < result.size(); ++i)
+    result[i] = kept[i] == no_node ? quantity() : quantity(d, kept[i]);
+  return result;
 }
 
 /// Sets of a scan's components, as bits.

@@ -160,8 +160,9 @@ private:
     } else if (n.op == opcode::sum) {
       pass(n.axes | summed_axes(n), n.operand[0], cotangent_[id]);
     } else if (n.op == opcode::apply && !cotangent_[id].is_zero()) {
-      const operand_quantities passed =
-          pull_back(n, cotangent_[id], {d_, id}, [this](node_id operand) { return quantity(d_, operand); });
+      const operand_quantities passed = pull_back(
+          d_, n, cotangent_[id], {d_, id}, [this](node_id operand) { return quantity(d_, operand); },
+          [this](node_id operand) { return depends_.varied[operand]; });
       for (std::size_t o = 0; o < passed.size(); ++o) pass(n.axes, n.operand[o], passed[o]);
     }
   }

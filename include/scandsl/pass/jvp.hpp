@@ -77,12 +77,12 @@ private:
     if (is_scan_value(n)) return scan_tangent(n);
     if (n.op == opcode::sum) return {d_, d_.sum(tangent_[n.operand[0]].in(d_), summed_axes(n))};
     // The pullback of 1 is the derivative by each operand.
-    const operand_quantities partial =
-        pull_back(n, number(1.0), {d_, id}, [this](node_id operand) { return quantity(d_, operand); });
+    const operand_quantities partial = pull_back(
+        d_, n, number(1.0), {d_, id}, [this](node_id operand) { return quantity(d_, operand); },
+        [this](node_id operand) { return depends_.varied[operand]; });
     quantity sum = number(0.0);
     for (std::size_t o = 0; o < partial.size(); ++o)
-      if (n.operand[o] != no_node && depends_.varied[n.operand[o]])
-        sum = sum + partial[o] * tangent_[n.operand[o]];
+      if (!partial[o].is_zero()) sum = sum + partial[o] * tangent_[n.operand[o]];
     return sum;
   }
 

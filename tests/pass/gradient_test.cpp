@@ -1,0 +1,174 @@
+#include "scandsl/pass/gradient.hpp"
+
+#include "scandsl/pass/describe.hpp"
+#include "support/catch.hpp"
+#include "support/derivative.hpp"
+
+using namespace scandsl;
+using derivative::tensors;
+using generate::random_case;
+
+namespace {
+
+constexpr axis<"b"> b;
+constexpr axis<"n"> n;
+constexpr axis<"d"> d;
+constexpr axis<"s"> s;
+constexpr tensor<"x"> x;
+constexpr tensor<"a"> a;
+constexpr tensor<"w"> w;
+constexpr tensor<"h"> h;
+constexpr tensor<"offsets"> offsets;
+constexpr scalar<"t"> t;
+constexpr scalar<"chunk"> chunk;
+constexpr scalar<"flip"> flip;
+constexpr scalar<"before"> before;
+
+// ---- what the results are made of
+
+constexpr auto logcumsumexp = op<"logcumsumexp">(out<"y">(b, n) = scan(log_add_exp, over(n), x(b, n)));
+constexpr auto dlogcumsumexp = gradient(logcumsumexp);
+constexpr auto ddlogcumsumexp = gradient(dlogcumsumexp);
+static_assert(dlogcumsumexp.scans.count == 2 && dlogcumsumexp.scans[1].reversed);
+static_assert(dlogcumsumexp.scans[1].components == 2);
+static_assert(ddlogcumsumexp.scans.count == 4);
+static_assert(ddlogcumsumexp.find_tensor(make_name("ddx")) >= 0 &&
+              ddlogcumsumexp.find_tensor(make_name("ddy")) >= 0);
+static_assert(simplify(dlogcumsumexp) == dlogcumsumexp);
+
+// The adjoint of a running sum is a running sum from the other end; restarts, packed sequences and flags stay.
+constexpr auto summed = op<"summed">(out<"y">(b, n) = scan(plain_sum, over(n), x(b, n)));
+constexpr auto summed_back = op<"dsummed">(out<"dx">(b, n) = scan(plain_sum, over(n).reversed(),
+                                                                  tensor<"dy">{}(b, n)));
+constexpr bool same_scan(const scan_decl& one, const scan_decl& other) {
+  return one.same_walk(other) && one.same_direction(other) && one.components == other.components;
+}
+constexpr auto dsummed = gradient(summed);
+static_assert(dsummed.scans.count == 1 && dsummed.nodes.count == summed_back.nodes.count &&
+              same_scan(dsummed.scans[0], summed_back.scans[0]) && dsummed.find_tensor(x.id) < 0);
+constexpr auto chunks =
+    op<"chunks">(out<"y">(b, n) = scan(
+                     plain_sum,
+                     over(n).reversed(flip).exclusive(before).restart_every(chunk).restart_at(offsets(s)),
+                     x(b, n)));
+static_assert(gradient(chunks).scans.count == 1 && gradient(chunks).scans[0].components == 1);
+static_assert(gradient(chunks).nodes.count == simplify(chunks).nodes.count);
+
+// Only h is carried back, with the decays beside it; second order is no wider.
+constexpr auto decayed = op<"decayed">(out<"y">(b, n) = scan(decayed_sum, over(n), a(n), x(b, n)));
+constexpr auto ddecayed = gradient(decayed), dddecayed = gradient(ddecayed);
+static_assert(ddecayed.scans.count == 2 && ddecayed.scans[1].components == 2);
+constexpr int widest(const program& p) {
+  int most = 0;
+  for (const scan_decl& each : p.scans) most = each.components > most ? each.components : most;
+  return most;
+}
+static_assert(widest(dddecayed) == 2 && dddecayed.scans.count == 4);
+
+// A sum's adjoint is a broadcast, a log-sum's the share of each position: no further scan.
+constexpr auto total = op<"total">(out<"y">(b) = sum(over(n), x(b, n)));
+static_assert(gradient(total).scans.count == 0);
+constexpr auto softmax =
+    op<"softmax">(out<"y">(b, n) = exp(x(b, n) - last(scan(log_add_exp, over(n), x(b, n)))));
+static_assert(gradient(softmax).scans.count == 1);
+
+// A broadcast operand takes one sum over all axes that it lacks.
+constexpr auto scaled = op<"scaled">(out<"y">(b, n, d) = t * w(d) * x(b, n, d));
+constexpr int sums_of(const program& p) {
+  int count = 0;
+  for (const node& each : p.nodes) count += each.op == opcode::sum;
+  return count;
+}
+static_assert(gradient(scaled).scans.count == 0 && sums_of(gradient(scaled)) == 2);
+
+// With respect to what is asked for.
+static_assert(gradient(scaled, x).stores.count == 1 && sums_of(gradient(scaled, x)) == 0);
+static_assert(gradient(scaled, t, w).stores.count == 2);
+static_assert(gradient(scaled).stores.count == 3 &&
+              gradient(scaled).tensors[gradient(scaled).stores[2].tensor].axes.count == 0);
+
+// A single gradient must be bound, one of several need not; the same of cotangents.
+constexpr const tensor_decl& named(const program& p, const char* id) {
+  return p.tensors[p.find_tensor(make_name(id))];
+}
+constexpr auto dscaled = gradient(scaled), dscaled_x = gradient(scaled, x);
+static_assert(named(dscaled, "dx").optional && !named(dscaled_x, "dx").optional);
+static_assert(!named(dscaled, "dy").optional);
+constexpr auto two = op<"two">(out<"y">(n) = x(n) * a(n), out<"z">(n).optional() = x(n));
+constexpr auto dtwo = gradient(two);
+static_assert(named(dtwo, "dy").optional && named(dtwo, "dz").optional && named(dtwo, "dz").fallback == 0.0);
+
+// Names that are taken get another d.
+constexpr auto clash = op<"clash">(out<"y">(n) = x(n) * tensor<"dx">{}(n) * tensor<"dy">{}(n));
+constexpr auto dclash = gradient(clash);
+static_assert(named(dclash, "ddy").role == tensor_role::input && named(dclash, "ddx").role == tensor_role::output &&
+              named(dclash, "dddx").role == tensor_role::output &&
+              named(dclash, "dddy").role == tensor_role::output);
+constexpr auto third_order = gradient(gradient(gradient(op<"cube">(out<"y">(n) = x(n) * x(n) * x(n)))));
+static_assert(third_order.find_tensor(make_name("dddx")) >= 0);
+
+// What says that nothing depends on an operand.
+constexpr auto stopped = op<"stopped">(out<"y">(n) = select(x(n) < a(n), stop_gradient(a(n)), 1.0));
+static_assert(gradient(stopped).nodes.count == 1 && gradient(stopped).nodes[0].value == 0.0);
+
+// ---- values
+
+program of_primitive(int function, int arity, bool of_condition) {
+  builder made;
+  made.result.id = make_name("primitive");
+  const int axis = made.axis(make_name("n"));
+  const char* const ids[] = {"x", "y", "z"};
+  node_id operands[3] = {no_node, no_node, no_node};
+  for (int i = 0; i < arity; ++i) {
+    tensor_decl operand{make_name(ids[i]), {}, tensor_role::input, false, 0.0};
+    operand.axes.push_back(static_cast<std::int16_t>(axis));
+    operands[i] = made.load(operand);
+  }
+  if (of_condition)
+    operands[0] = made.apply(primitive::index<primitive::less_op>, operands[0], made.constant(1.2));
+  tensor_decl output{make_name("out"), {}, tensor_role::output, false, 0.0};
+  output.axes.push_back(static_cast<std::int16_t>(axis));
+  const node_id value = made.apply(function, operands[0], operands[1], operands[2]);
+  made.result.stores.push_back({static_cast<std::int16_t>(made.tensor(output)), value});
+  return made.result;
+}
+
+random_case points(std::initializer_list<std::vector<double>> values) {
+  random_case c;
+  const char* const ids[] = {"x", "y", "z"};
+  int i = 0;
+  for (const std::vector<double>& each : values)
+    c.inputs[ids[i++]] = {each, {static_cast<std::int64_t>(each.size())}};
+  c.extents["n"] = static_cast<std::int64_t>(values.begin()->size());
+  return c;
+}
+
+template <class P> void check_primitive() {
+  if constexpr (P::result == value_kind::real && !std::is_same_v<P, primitive::stop_gradient_op> &&
+                !std::is_same_v<P, primitive::attach_derivative_op>) {
+    INFO(P::name);
+    const program p = of_primitive(primitive::index<P>, P::arity, std::is_same_v<P, primitive::select_op>);
+    const program dp = gradient(p), ddp = gradient(dp), tp = jvp(p);
+    std::mt19937 random(5);
+    random_case c = points({{0.3, 0.9, 1.7, 2.4}, {1.1, 0.4, 2.6, 1.3}, {0.7, 2.2, 0.6, 1.9}});
+    c = derivative::restricted_to(p, c);
+    for (int round = 0; round < 3; ++round) {
+      CHECK(derivative::difference_mismatch(p, dp, c, random) < 1e-9);
+      CHECK(derivative::adjoint_mismatch(p, dp, tp, c, random) < 1e-14);
+      random_case second = c;
+      second.inputs["dout"] = {{0.8, -1.1, 0.4, 1.6}, {4}};
+      second = derivative::restricted_to(dp, second);
+      CHECK(derivative::difference_mismatch(dp, ddp, second, random) < 1e-9);
+      for (auto& [id, values] : c.inputs)
+        for (double& each : values.values) each *= 1.13;
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every primitive's gradient agrees with differences, twice", "[pass][gradient]") {
+  []<class... P>(std::type_identity<std::tuple<P...>>) {
+    (check_primitive<P>(), ...);
+  }(std::type_identity<primitive::primitive_list>{});
+}
