@@ -172,3 +172,264 @@ TEST_CASE("every primitive's gradient agrees with differences, twice", "[pass][g
     (check_primitive<P>(), ...);
   }(std::type_identity<primitive::primitive_list>{});
 }
+
+namespace {
+
+constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
+
+/// First and second order against differences and against forward mode.
+void check_both_orders(const program& p, random_case c, unsigned seed = 3) {
+  const program dp = gradient(p), ddp = gradient(dp), tp = jvp(p), tdp = jvp(dp);
+  std::mt19937 random(seed);
+  derivative::spread(p, c, random);
+  CHECK(derivative::difference_mismatch(p, dp, c, random) < 1e-8);
+  CHECK(derivative::adjoint_mismatch(p, dp, tp, c, random) < 1e-13);
+  random_case second = c;
+  for (const auto& [id, values] : derivative::random_like(derivative::outputs_of(p, c), "d", random))
+    second.inputs[id] = values;
+  second = derivative::restricted_to(dp, second);
+  CHECK(derivative::difference_mismatch(dp, ddp, second, random) < 1e-8);
+  CHECK(derivative::adjoint_mismatch(dp, ddp, tdp, second, random) < 1e-13);
+}
+
+oracle_tensor values_of(std::vector<std::int64_t> extents, unsigned seed) {
+  std::mt19937 random(seed);
+  oracle_tensor result{{}, std::move(extents)};
+  std::int64_t size = 1;
+  for (const std::int64_t extent : result.extents) size *= extent;
+  for (std::int64_t i = 0; i < size; ++i) result.values.push_back(0.7 * derivative::normal(random));
+  return result;
+}
+
+constexpr std::int64_t rows = 2, length = 7, sequences = 4;
+
+/// The operands of the programs below; packed in four sequences, two of them empty.
+random_case operands_for(const program& p, std::map<std::string, double> scalars = {}) {
+  random_case c;
+  c.inputs = {{"x", values_of({rows, length}, 1)},   {"a", values_of({rows, length}, 2)},
+              {"w", values_of({length}, 3)},         {"v", values_of({rows}, 4)},
+              {"h", values_of({sequences, rows}, 5)}, {"h0", values_of({rows}, 6)},
+              {"offsets", {{0, 0, 3, 3, 7}, {sequences + 1}}}};
+  c.scalars = std::move(scalars);
+  c.extents = {{"b", rows}, {"n", length}, {"s", sequences}};
+  return derivative::restricted_to(p, c);
+}
+
+constexpr tensor<"v"> v;
+constexpr tensor<"h0"> h0;
+
+constexpr auto all_ways = over(n).reversed(flip).exclusive(before).restart_every(chunk).restart_at(offsets(s));
+constexpr auto decay = sigmoid(a(b, n));
+constexpr auto carried = scan(decayed_sum, all_ways.starting_from(h(s, b)), decay, x(b, n));
+constexpr auto carried_op =
+    op<"carried">(out<"y">(b, n) = carried, out<"end">(s, b).optional() = last(carried));
+constexpr auto log_carried = scan(log_add_exp, all_ways.starting_from(h(s, b)), x(b, n) * w(n));
+constexpr auto log_carried_op =
+    op<"log_carried">(out<"y">(b, n) = log_carried, out<"end">(s, b).optional() = last(log_carried));
+
+}  // namespace
+
+TEST_CASE("initial and final states, restarts, packed sequences and flags, in every combination",
+          "[pass][gradient]") {
+  for (const double every : {0.0, 1.0, 2.0, 3.0, 100.0})
+    for (const double back : {0.0, 1.0})
+      for (const double exclusive : {0.0, 1.0}) {
+        INFO("chunk " << every << " flip " << back << " before " << exclusive);
+        const std::map<std::string, double> scalars{{"chunk", every}, {"flip", back}, {"before", exclusive}};
+        for (const program& p : {carried_op, log_carried_op}) {
+          random_case c = operands_for(p, scalars);
+          check_both_orders(p, c);
+          c.inputs.erase("offsets");  // one sequence
+          c.inputs["h"] = values_of({1, rows}, 5);
+          c.extents["s"] = 1;
+          check_both_orders(p, c);
+        }
+      }
+}
+
+namespace {
+
+// Operators about which the pass knows nothing.
+constexpr auto online = op<"online">(out<"y">(b, n) = scan(running_max_sum, over(n), x(b, n)));
+constexpr auto variance = op<"variance">(
+    out<"y">(b, n) = sqrt(0.1 + scan(welford, over(n).restart_every(chunk).starting_from(2, v(b), 0.5), x(b, n))),
+    out<"end">(b) = last(scan(welford, over(n).reversed(), x(b, n) * w(n))));
+constexpr auto signature = scan_op(
+    state(0.0, 0.0, 0.0), [](auto z) { return state(z, z * z, z); },
+    [](auto left, auto right) {
+      auto [p, q, r] = left;
+      auto [f, g, k] = right;
+      return state(p + f, q + g + p * f, r + k + q * f + p * g);
+    },
+    [](auto whole) {
+      auto [p, q, r] = whole;
+      return r + q;
+    });
+constexpr auto signed_path =
+    op<"signature">(out<"y">(b, n) = scan(signature, over(n).restart_every(chunk), x(b, n)));
+constexpr auto circular = scan_op(
+    state(1.0, 0.0, 0.0), [](auto p, auto q) { return state(1.0 + 0.1 * p, 0.3 * q, 0.2 * p * q); },
+    [](auto left, auto right) {
+      auto [p, q, r] = left;
+      auto [f, g, k] = right;
+      return state(p * f + q * k + r * g, p * g + q * f + r * k, p * k + q * g + r * f);
+    },
+    [](auto whole) {
+      auto [p, q, r] = whole;
+      return p + 2.0 * r;
+    });
+constexpr auto dense = op<"dense">(out<"y">(b, n) = scan(circular, over(n), x(b, n), w(n)));
+constexpr auto chained =
+    op<"chained">(out<"y">(b, n) = mish(scan(
+                      running_max_sum, over(n),
+                      scan(decayed_sum, over(n).restart_every(chunk), sigmoid(x(b, n)),
+                           scan(log_add_exp, over(n).reversed().starting_from(h0(b)), x(b, n) + v(b))))));
+constexpr auto crossed = op<"crossed">(
+    out<"y">(n, b) = scan(plain_sum, over(b), mish(scan(product, over(n).exclusive(), 1 + 0.1 * x(b, n))) * w(n)));
+
+constexpr auto no_derivation = fn([](auto z) { return z * z * z; }).derivative([](auto z, auto) {
+  return 5.0 * z;
+});
+constexpr auto with_rule = op<"with_rule">(out<"y">(n) = no_derivation(w(n)));
+
+}  // namespace
+
+TEST_CASE("operators of users are differentiated with nothing said about it", "[pass][gradient]") {
+  for (const program& p : {online, variance, signed_path, dense, chained, crossed})
+    for (const double every : {0.0, 3.0}) {
+      INFO(p.id.view() << " chunk " << every);
+      const random_case c = operands_for(p, {{"chunk", every}});
+      check_both_orders(p, derivative::restricted_to(p, c));
+    }
+}
+
+TEST_CASE("a rule replaces the derived derivative", "[pass][gradient]") {
+  random_case c = operands_for(with_rule);
+  const tensors cotangents{{"y", values_of({length}, 9)}};
+  const auto got = derivative::gradients(with_rule, gradient(with_rule), c, cotangents).at("w");
+  for (std::size_t i = 0; i < got.values.size(); ++i)
+    CHECK(got.values[i] == Approx(5.0 * c.inputs["w"].values[i] * cotangents.at("y").values[i]));
+}
+
+TEST_CASE("an operand that lacks axes takes the sum along them", "[pass][gradient]") {
+  check_both_orders(scaled, [] {
+    random_case c;
+    c.inputs = {{"x", values_of({2, 3, 4}, 1)}, {"w", values_of({4}, 2)}};
+    c.scalars = {{"t", 0.7}};
+    c.extents = {{"b", 2}, {"n", 3}, {"d", 4}};
+    return c;
+  }());
+}
+
+TEST_CASE("what lacks a name is refused", "[pass][gradient]") {
+  CHECK_THROWS_AS(gradient(scaled, a), const char*);
+  CHECK_THROWS_AS(gradient(scaled, tensor<"y">{}), const char*);
+  constexpr auto long_name = op<"long">(out<"y">(n) = tensor<"a_name_of_23_characters">{}(n));
+  CHECK_THROWS_AS(gradient(long_name), const char*);
+}
+
+namespace {
+
+constexpr auto log_sums = scan(log_add_exp, over(n).starting_from(value_or(h0(b), -inf)), x(b, n));
+constexpr auto log_sums_op = op<"log_sums">(out<"y">(b, n) = log_sums, out<"end">(b).optional() = last(log_sums));
+constexpr auto dlog_sums = gradient(log_sums_op);
+
+/// The gradient of <cotangent, logcumsumexp(x)> in long double: dx_t = sum over s >= t of g_s exp(x_t - y_s).
+std::vector<double> log_sum_gradient(const std::vector<double>& values, const std::vector<double>& cotangent) {
+  std::vector<long double> y;
+  long double top = -std::numeric_limits<long double>::infinity(), sum = 0;
+  for (const double each : values) {
+    const long double z = each;
+    if (z > top) {
+      sum = top < -1e300L ? 0 : sum * std::exp(top - z);
+      top = z;
+    }
+    if (z > -1e300L) sum += std::exp(z - top);
+    y.push_back(top + std::log(sum));
+  }
+  std::vector<double> result;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    long double each = 0;
+    for (std::size_t k = i; k < values.size() && values[i] > -1e300; ++k)
+      each += static_cast<long double>(cotangent[k]) * std::exp(static_cast<long double>(values[i]) - y[k]);
+    result.push_back(static_cast<double>(each));
+  }
+  return result;
+}
+
+std::vector<double> library_gradient(const std::vector<double>& values, const std::vector<double>& cotangent) {
+  random_case c;
+  const auto count = static_cast<std::int64_t>(values.size());
+  c.inputs = {{"x", {values, {1, count}}}};
+  c.extents = {{"b", 1}, {"n", count}};
+  return derivative::gradients(log_sums_op, dlog_sums, c, {{"y", {cotangent, {1, count}}}}).at("x").values;
+}
+
+}  // namespace
+
+TEST_CASE("the gradient of log-add-exp over the whole range", "[pass][gradient]") {
+  const std::vector<double> g = {0.5, -2.0, 1.25, 3.0, -0.75, 1.0};
+  for (const std::vector<double>& values : std::vector<std::vector<double>>{
+           {0.1, -0.4, 2.0, 1.0, -1.0, 0.3},
+           {-inf, -inf, 1.0, -inf, 2.0, 0.5},
+           {1e4, -1e4, 0.0, 1e4, 9999.0, -3e4},
+           {-1e30, 1e30, -1e30, 1e30, 0.0, 1.0},
+           {-3.4e38, 3.4e38, 0.0, 3.4e38, -3.4e38, -inf},
+           {-700.0, 710.0, 1000.0, -1000.0, 1000.5, 999.0}}) {
+    const std::vector<double> expected = log_sum_gradient(values, g), got = library_gradient(values, g);
+    for (std::size_t i = 0; i < g.size(); ++i) {
+      INFO("x_" << i << " = " << values[i]);
+      // y = 1e4 is rounded to 2e-12, and so is exp(x - y) relatively; a few such factors make one gradient.
+      CHECK(got[i] == Approx(expected[i]).epsilon(2e-11).margin(1e-300));
+    }
+  }
+}
+
+TEST_CASE("positions of -inf have gradient 0, whatever stands around them", "[pass][gradient]") {
+  for (const double got : library_gradient({-inf, -inf, -inf}, {1.0, 2.0, 3.0})) CHECK(got == 0.0);
+  for (const double got : library_gradient({-inf, -inf}, {inf, undefined})) CHECK(got == 0.0);
+  random_case c;
+  c.inputs = {{"x", {{-inf, -inf, 1.0}, {1, 3}}}, {"h0", {{-inf}, {1}}}};
+  c.extents = {{"b", 1}, {"n", 3}};
+  const tensors got = derivative::gradients(
+      log_sums_op, dlog_sums, c, {{"y", {{1.0, 2.0, 3.0}, {1, 3}}}, {"end", {{5.0}, {1}}}});
+  CHECK(got.at("x").values == std::vector<double>{0.0, 0.0, 8.0});
+  CHECK(got.at("h0").values == std::vector<double>{0.0});
+}
+
+TEST_CASE("+inf is NaN where it stands and leaves the positions before it alone", "[pass][gradient]") {
+  const std::vector<double> got = library_gradient({0.5, 1.0, inf, 2.0, inf, 3.0}, {1, 1, 1, 1, 1, 1}),
+                            before_it = library_gradient({0.5, 1.0}, {1, 1});
+  CHECK(got[0] == before_it[0]);
+  CHECK(got[1] == before_it[1]);
+  CHECK(std::isnan(got[2]));
+  CHECK(got[3] == 0.0);  // y does not depend on it any more
+  CHECK(std::isnan(got[4]));
+  CHECK(got[5] == 0.0);
+}
+
+TEST_CASE("NaN reaches the gradient from the input and from the cotangent", "[pass][gradient]") {
+  const std::vector<double> from_input = library_gradient({0.5, undefined, 1.0}, {1, 1, 1}),
+                            from_cotangent = library_gradient({0.5, 0.0, 1.0}, {1, undefined, 1});
+  for (const double each : from_input) CHECK(std::isnan(each));
+  CHECK(std::isnan(from_cotangent[0]));
+  CHECK(std::isnan(from_cotangent[1]));
+  CHECK(!std::isnan(from_cotangent[2]));
+}
+
+TEST_CASE("axes without positions", "[pass][gradient]") {
+  random_case c;
+  c.inputs = {{"x", {{}, {2, 0}}}, {"h0", {{0.5, -1.0}, {2}}}};
+  c.extents = {{"b", 2}, {"n", 0}};
+  const tensors got = derivative::gradients(log_sums_op, dlog_sums, c,
+                                            {{"y", {{}, {2, 0}}}, {"end", {{3.0, 4.0}, {2}}}});
+  CHECK(got.at("x").values.empty());
+  CHECK(got.at("h0").values == std::vector<double>{3.0, 4.0});  // an empty row ends as it started
+  random_case none;
+  none.inputs = {{"x", {{}, {2, 0, 4}}}, {"w", {{1, 2, 3, 4}, {4}}}};
+  none.scalars = {{"t", 2.0}};
+  none.extents = {{"b", 2}, {"n", 0}, {"d", 4}};
+  const tensors sums = derivative::gradients(scaled, dscaled, none, {{"y", {{}, {2, 0, 4}}}});
+  CHECK(sums.at("w").values == std::vector<double>(4, 0.0));
+  CHECK(sums.at("t").values == std::vector<double>{0.0});
+}

@@ -132,8 +132,9 @@ inline double difference_mismatch(const program& p, const program& dp, const ran
     (sign > 0 ? forward : backward) = product(w, outputs_of(p, moved));
   }
   const total exact = product(v, gradient_values);
-  return std::fabs((forward.value - backward.value) / (2 * step) - exact.value) /
-         (exact.size + forward.size);
+  const double size = exact.size + forward.size;
+  const double difference = std::fabs((forward.value - backward.value) / (2 * step) - exact.value);
+  return size == 0.0 ? difference : difference / size;
 }
 
 /// Whether differences see what the derivative sees: stop_gradient hides something from it, unless a rule
