@@ -75,7 +75,7 @@ template <class P> constexpr bool is_apply(const node& n) {
   return n.op == opcode::apply && n.function == primitive::index<P>;
 }
 
-inline constexpr int max_axes = 16, max_tensors = 24, max_parameters = 12, max_nodes = 384, max_scans = 16,
+inline constexpr int max_axes = 16, max_tensors = 24, max_parameters = 12, max_nodes = 384, max_scans = 24,
                      max_components = 12, max_stores = 16, max_tensor_rank = 8;
 
 static_assert(max_axes <= 16);  // summed_axes
