@@ -140,17 +140,19 @@ struct quantity {
   using symbolic_tag = void;
   using derivation = detail::derivation;
 
+  // All members of a default quantity are zero bits: in constant expressions GCC 12 fills the elements of some
+  // nested arrays so, whatever their initialisers say.
   derivation* owner = nullptr;
-  node_id id = no_node;
+  node_id id = 0;
   double number = 0.0;  ///< without an owner: a number that has not met one yet
 
   constexpr quantity() = default;
   constexpr quantity(double value) : number(value) {}
   constexpr quantity(derivation& d, node_id n) : owner(&d), id(n) {}
 
-  constexpr node_id in(derivation& d) const { return id != no_node ? id : d.target.constant(number); }
+  constexpr node_id in(derivation& d) const { return owner != nullptr ? id : d.target.constant(number); }
   constexpr bool equals(double value) const {
-    return id == no_node ? number == value : owner->equals(id, value);
+    return owner == nullptr ? number == value : owner->equals(id, value);
   }
   constexpr bool is_zero() const { return equals(0.0); }
 

@@ -41,13 +41,15 @@ private:
 
   // ---- names
 
-  /// Axes in the order of the outputs, then in that of the inputs.
+  /// Axes in the order of the outputs, those with many axes first, then in that of the inputs.
   void order_axes() {
     const auto append = [this](int a) {
       if (std::find(axis_order_.begin(), axis_order_.end(), a) == axis_order_.end()) axis_order_.push_back(a);
     };
-    for (const store_decl& store : program_.stores)
-      for (const std::int16_t a : program_.tensors[store.tensor].axes) append(a);
+    for (int rank = max_tensor_rank; rank > 0; --rank)
+      for (const store_decl& store : program_.stores)
+        if (program_.tensors[store.tensor].axes.count == rank)
+          for (const std::int16_t a : program_.tensors[store.tensor].axes) append(a);
     for (const tensor_decl& t : program_.tensors)
       for (const std::int16_t a : t.axes) append(a);
     for (int a = 0; a < program_.axes.count; ++a) append(a);

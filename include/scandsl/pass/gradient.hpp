@@ -139,7 +139,7 @@ private:
   constexpr quantity collected(node_id id) {
     quantity sum = number(0.0);
     for (const cotangent_sums::part& each : pending_.parts)
-      if (each.of == id) sum = sum + quantity(d_, d_.sum(each.value.id, each.along));
+      if (each.of == id) sum = sum + quantity(d_, d_.sum(each.value.in(d_), each.along));
     return sum;
   }
   /// The running sum of a value along the walk of `walk`.
