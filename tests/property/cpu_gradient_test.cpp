@@ -115,6 +115,17 @@ TEST_CASE("the gradient of logcumsumexp on the CPU", "[property][gradient]") {
   });
   op_gradient_agrees<dlogcumsumexp, bfloat16>(3.0, roundings);
 }
+TEST_CASE("the gradient of logcumsumexp on the CPU far from 0", "[property][gradient]") {
+  // y near 10000 is rounded to 0.0005, which no gradient may see.
+  for (const double far : {1e4, -1e4, 1e6})
+    for (unsigned flags = 0; flags < 4; ++flags) {
+      INFO("near " << far << " flags " << flags);
+      random_case c = op_case(dlogcumsumexp, {4, 300, 3}, 3.0, flags);
+      for (const char* const id : {"x", "initial_state"})
+        for (double& each : c.inputs.at(id).values) each += far;
+      agrees_on_cpu<dlogcumsumexp, float>(c, 2 * (16 + std::sqrt(300.0)));
+    }
+}
 TEST_CASE("the gradients of decayed_sum and chunk_cumsum_decay on the CPU", "[property][gradient]") {
   // Sixteen positions reach one gradient: a chunk, or what has not decayed away.
   const auto roundings = [](std::int64_t) { return 16.0; };
