@@ -45,9 +45,8 @@ constexpr auto softmax =
     op<"softmax">(out<"y">(b, n) = exp(x(b, n) - log_total), out<"lse">(b).optional() = log_total);
 constexpr auto running_sum = op<"running_sum">(out<"y">(b, n) = scan(plain_sum, over(n), x(b, n)));
 constexpr auto softsign = fn([](auto z) { return z / (1.0 + abs(z)); });
-constexpr auto softsign_with_rule = softsign.derivative([](auto, auto value) {
-  return square(1.0 - abs(value));
-});
+constexpr auto softsign_with_rule =
+    softsign.derivative([](auto, auto value) { return square(1.0 - abs(value)); });
 constexpr auto bounded_sum = op<"bounded_sum">(out<"y">(n) = softsign(scan(plain_sum, over(n), x(n))));
 constexpr auto with_rule = op<"with_rule">(out<"y">(n) = softsign_with_rule(scan(plain_sum, over(n), x(n))));
 constexpr auto resonator = scan_op(

@@ -20,7 +20,7 @@ constexpr tensor<"dt"> dt;
 constexpr scalar<"t"> t;
 
 // [doc:scalar]
-constexpr auto scaled = op<"scaled">(out<"y">(b, n) = scan(plain_sum, over(n), t * w(n) * x(b, n)));
+constexpr auto scaled = op<"scaled">(out<"y">(b, n) = scan(plain_sum, over(n), t* w(n) * x(b, n)));
 constexpr auto dscaled = gradient(scaled);
 // [/doc:scalar]
 constexpr auto dscaled_x = gradient(scaled, x);

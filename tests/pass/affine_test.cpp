@@ -44,7 +44,8 @@ static_assert([] {
 static_assert([] {
   const differentiated of(log_summed);
   const node& by_carry = of.by_carry(0, 0);
-  return is_apply<primitive::exp_difference_op>(by_carry) && of.d.at(by_carry.operand[0]).op == opcode::carry &&
+  return is_apply<primitive::exp_difference_op>(by_carry) &&
+         of.d.at(by_carry.operand[0]).op == opcode::carry &&
          of.d.at(by_carry.operand[1]).op == opcode::scan &&
          is_apply<primitive::select_op>(of.by_element(0, 0));
 }());
@@ -99,8 +100,8 @@ constexpr int components(const pattern& m) { return recurrence(m, false).scans[0
 // What is 0 or 1 for good is not carried.
 static_assert(components({1, "1"}) == 1 && components({1, "p"}) == 2 && components({1, "0"}) == 1 + 1);
 static_assert(components({2, "1001"}) == 2);
-static_assert(components({2, "1p01"}) == 3);       // a shear stays one
-static_assert(components({2, "p00p"}) == 3);       // one entry for an equal diagonal
+static_assert(components({2, "1p01"}) == 3);  // a shear stays one
+static_assert(components({2, "p00p"}) == 3);  // one entry for an equal diagonal
 static_assert(components({2, "p00q"}) == 4);
 static_assert(components({2, "pq0p"}) == 5);       // products of shears have no equal diagonal to rely on
 static_assert(components({3, "1p001q001"}) == 6);  // the corner fills
@@ -125,9 +126,9 @@ tensors inputs_for(const program& p, std::size_t length) {
 
 TEST_CASE("a recurrence as a scan is the recurrence", "[pass][affine]") {
   constexpr std::size_t length = 9;
-  for (const pattern& m : {pattern{1, "1"}, pattern{1, "p"}, pattern{2, "1p01"}, pattern{2, "p00p"},
-                           pattern{2, "pq0p"}, pattern{2, "0pq0"}, pattern{3, "1p001q001"},
-                           pattern{3, "pqrstuvwz"}})
+  for (const pattern& m :
+       {pattern{1, "1"}, pattern{1, "p"}, pattern{2, "1p01"}, pattern{2, "p00p"}, pattern{2, "pq0p"},
+        pattern{2, "0pq0"}, pattern{3, "1p001q001"}, pattern{3, "pqrstuvwz"}})
     for (const bool starts : {false, true}) {
       INFO(m.entries << " starts " << starts);
       const program p = recurrence(m, starts);

@@ -226,9 +226,8 @@ constexpr program with_sum = [] {
   builder made;
   made.result = op<"p">(out<"o">(b, n, d) = x(b, n, d) * y(b, n, d));
   made.result.tensors[made.result.stores[0].tensor].axes.count = 2;
-  made.result.stores[0].value = made.apply(
-      primitive::index<primitive::multiply_op>, made.constant(2.0),
-      made.sum(made.result.stores[0].value, axis_bit(made.axis(d.id))));
+  made.result.stores[0].value = made.apply(primitive::index<primitive::multiply_op>, made.constant(2.0),
+                                           made.sum(made.result.stores[0].value, axis_bit(made.axis(d.id))));
   return made.result;
 }();
 

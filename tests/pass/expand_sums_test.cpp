@@ -37,8 +37,8 @@ static_assert(sum_nodes(expand_sums(sums)) == 0 && expand_sums(sums).scans.count
 static_assert(sum_nodes(prepare(sums)) == 0);
 
 // A sum runs the way the newest scan along its axis runs, and shares its walk.
-constexpr auto expanded = expand_sums(gradient(
-    op<"decayed">(out<"y">(n, d) = scan(decayed_sum, over(n), tensor<"a">{}(d), x(n, d)))));
+constexpr auto expanded = expand_sums(
+    gradient(op<"decayed">(out<"y">(n, d) = scan(decayed_sum, over(n), tensor<"a">{}(d), x(n, d)))));
 static_assert(expanded.scans.count == 3 && expanded.scans[2].same_direction(expanded.scans[1]) &&
               expanded.scans[2].reversed);
 static_assert(kernels_of<expanded>.programs.count == 1 && kernel_schedule<expanded, 0>.sweeps == 2);

@@ -36,21 +36,21 @@ static_assert(ddlogcumsumexp.find_tensor(make_name("ddx")) >= 0 &&
               ddlogcumsumexp.find_tensor(make_name("ddy")) >= 0);
 static_assert(simplify(dlogcumsumexp) == dlogcumsumexp);
 
-// The adjoint of a running sum is a running sum from the other end; restarts, packed sequences and flags stay.
+// The adjoint of a running sum is a running sum from the other end; restarts, packed sequences and flags
+// stay.
 constexpr auto summed = op<"summed">(out<"y">(b, n) = scan(plain_sum, over(n), x(b, n)));
-constexpr auto summed_back = op<"dsummed">(out<"dx">(b, n) = scan(plain_sum, over(n).reversed(),
-                                                                  tensor<"dy">{}(b, n)));
+constexpr auto summed_back =
+    op<"dsummed">(out<"dx">(b, n) = scan(plain_sum, over(n).reversed(), tensor<"dy">{}(b, n)));
 constexpr bool same_scan(const scan_decl& one, const scan_decl& other) {
   return one.same_walk(other) && one.same_direction(other) && one.components == other.components;
 }
 constexpr auto dsummed = gradient(summed);
 static_assert(dsummed.scans.count == 1 && dsummed.nodes.count == summed_back.nodes.count &&
               same_scan(dsummed.scans[0], summed_back.scans[0]) && dsummed.find_tensor(x.id) < 0);
-constexpr auto chunks =
-    op<"chunks">(out<"y">(b, n) = scan(
-                     plain_sum,
-                     over(n).reversed(flip).exclusive(before).restart_every(chunk).restart_at(offsets(s)),
-                     x(b, n)));
+constexpr auto chunks = op<"chunks">(
+    out<"y">(b, n) =
+        scan(plain_sum, over(n).reversed(flip).exclusive(before).restart_every(chunk).restart_at(offsets(s)),
+             x(b, n)));
 static_assert(gradient(chunks).scans.count == 1 && gradient(chunks).scans[0].components == 1);
 static_assert(gradient(chunks).nodes.count == simplify(chunks).nodes.count);
 
@@ -99,9 +99,10 @@ constexpr auto dtwo = gradient(two);
 static_assert(named(dtwo, "dy").optional && named(dtwo, "dz").optional && named(dtwo, "dz").fallback == 0.0);
 
 // Names that are taken get another d.
-constexpr auto clash = op<"clash">(out<"y">(n) = x(n) * tensor<"dx">{}(n) * tensor<"dy">{}(n));
+constexpr auto clash = op<"clash">(out<"y">(n) = x(n) * tensor<"dx">{}(n)*tensor<"dy">{}(n));
 constexpr auto dclash = gradient(clash);
-static_assert(named(dclash, "ddy").role == tensor_role::input && named(dclash, "ddx").role == tensor_role::output &&
+static_assert(named(dclash, "ddy").role == tensor_role::input &&
+              named(dclash, "ddx").role == tensor_role::output &&
               named(dclash, "dddx").role == tensor_role::output &&
               named(dclash, "dddy").role == tensor_role::output);
 constexpr auto third_order = gradient(gradient(gradient(op<"cube">(out<"y">(n) = x(n) * x(n) * x(n)))));
@@ -206,9 +207,12 @@ constexpr std::int64_t rows = 2, length = 7, sequences = 4;
 /// The operands of the programs below; packed in four sequences, two of them empty.
 random_case operands_for(const program& p, std::map<std::string, double> scalars = {}) {
   random_case c;
-  c.inputs = {{"x", values_of({rows, length}, 1)},   {"a", values_of({rows, length}, 2)},
-              {"w", values_of({length}, 3)},         {"v", values_of({rows}, 4)},
-              {"h", values_of({sequences, rows}, 5)}, {"h0", values_of({rows}, 6)},
+  c.inputs = {{"x", values_of({rows, length}, 1)},
+              {"a", values_of({rows, length}, 2)},
+              {"w", values_of({length}, 3)},
+              {"v", values_of({rows}, 4)},
+              {"h", values_of({sequences, rows}, 5)},
+              {"h0", values_of({rows}, 6)},
               {"offsets", {{0, 0, 3, 3, 7}, {sequences + 1}}}};
   c.scalars = std::move(scalars);
   c.extents = {{"b", rows}, {"n", length}, {"s", sequences}};
@@ -218,7 +222,8 @@ random_case operands_for(const program& p, std::map<std::string, double> scalars
 constexpr tensor<"v"> v;
 constexpr tensor<"h0"> h0;
 
-constexpr auto all_ways = over(n).reversed(flip).exclusive(before).restart_every(chunk).restart_at(offsets(s));
+constexpr auto all_ways =
+    over(n).reversed(flip).exclusive(before).restart_every(chunk).restart_at(offsets(s));
 constexpr auto decay = sigmoid(a(b, n));
 constexpr auto carried = scan(decayed_sum, all_ways.starting_from(h(s, b)), decay, x(b, n));
 constexpr auto carried_op =
@@ -252,7 +257,8 @@ namespace {
 // Operators about which the pass knows nothing.
 constexpr auto online = op<"online">(out<"y">(b, n) = scan(running_max_sum, over(n), x(b, n)));
 constexpr auto variance = op<"variance">(
-    out<"y">(b, n) = sqrt(0.1 + scan(welford, over(n).restart_every(chunk).starting_from(2, v(b), 0.5), x(b, n))),
+    out<"y">(b, n) =
+        sqrt(0.1 + scan(welford, over(n).restart_every(chunk).starting_from(2, v(b), 0.5), x(b, n))),
     out<"end">(b) = last(scan(welford, over(n).reversed(), x(b, n) * w(n))));
 constexpr auto signature = scan_op(
     state(0.0, 0.0, 0.0), [](auto z) { return state(z, z * z, z); },
@@ -279,17 +285,17 @@ constexpr auto circular = scan_op(
       return p + 2.0 * r;
     });
 constexpr auto dense = op<"dense">(out<"y">(b, n) = scan(circular, over(n), x(b, n), w(n)));
-constexpr auto chained =
-    op<"chained">(out<"y">(b, n) = mish(scan(
-                      running_max_sum, over(n),
-                      scan(decayed_sum, over(n).restart_every(chunk), sigmoid(x(b, n)),
-                           scan(log_add_exp, over(n).reversed().starting_from(h0(b)), x(b, n) + v(b))))));
-constexpr auto crossed = op<"crossed">(
-    out<"y">(n, b) = scan(plain_sum, over(b), mish(scan(product, over(n).exclusive(), 1 + 0.1 * x(b, n))) * w(n)));
+constexpr auto chained = op<"chained">(
+    out<"y">(b, n) =
+        mish(scan(running_max_sum, over(n),
+                  scan(decayed_sum, over(n).restart_every(chunk), sigmoid(x(b, n)),
+                       scan(log_add_exp, over(n).reversed().starting_from(h0(b)), x(b, n) + v(b))))));
+constexpr auto crossed =
+    op<"crossed">(out<"y">(n, b) = scan(plain_sum, over(b),
+                                        mish(scan(product, over(n).exclusive(), 1 + 0.1 * x(b, n))) * w(n)));
 
-constexpr auto no_derivation = fn([](auto z) { return z * z * z; }).derivative([](auto z, auto) {
-  return 5.0 * z;
-});
+constexpr auto no_derivation =
+    fn([](auto z) { return z * z * z; }).derivative([](auto z, auto) { return 5.0 * z; });
 constexpr auto with_rule = op<"with_rule">(out<"y">(n) = no_derivation(w(n)));
 
 }  // namespace
@@ -331,11 +337,13 @@ TEST_CASE("what lacks a name is refused", "[pass][gradient]") {
 namespace {
 
 constexpr auto log_sums = scan(log_add_exp, over(n).starting_from(value_or(h0(b), -inf)), x(b, n));
-constexpr auto log_sums_op = op<"log_sums">(out<"y">(b, n) = log_sums, out<"end">(b).optional() = last(log_sums));
+constexpr auto log_sums_op =
+    op<"log_sums">(out<"y">(b, n) = log_sums, out<"end">(b).optional() = last(log_sums));
 constexpr auto dlog_sums = gradient(log_sums_op);
 
 /// The gradient of <cotangent, logcumsumexp(x)> in long double: dx_t = sum over s >= t of g_s exp(x_t - y_s).
-std::vector<double> log_sum_gradient(const std::vector<double>& values, const std::vector<double>& cotangent) {
+std::vector<double> log_sum_gradient(const std::vector<double>& values,
+                                     const std::vector<double>& cotangent) {
   std::vector<long double> y;
   long double top = -std::numeric_limits<long double>::infinity(), sum = 0;
   for (const double each : values) {
@@ -357,7 +365,8 @@ std::vector<double> log_sum_gradient(const std::vector<double>& values, const st
   return result;
 }
 
-std::vector<double> library_gradient(const std::vector<double>& values, const std::vector<double>& cotangent) {
+std::vector<double> library_gradient(const std::vector<double>& values,
+                                     const std::vector<double>& cotangent) {
   random_case c;
   const auto count = static_cast<std::int64_t>(values.size());
   c.inputs = {{"x", {values, {1, count}}}};
@@ -369,13 +378,13 @@ std::vector<double> library_gradient(const std::vector<double>& values, const st
 
 TEST_CASE("the gradient of log-add-exp over the whole range", "[pass][gradient]") {
   const std::vector<double> g = {0.5, -2.0, 1.25, 3.0, -0.75, 1.0};
-  for (const std::vector<double>& values : std::vector<std::vector<double>>{
-           {0.1, -0.4, 2.0, 1.0, -1.0, 0.3},
-           {-inf, -inf, 1.0, -inf, 2.0, 0.5},
-           {1e4, -1e4, 0.0, 1e4, 9999.0, -3e4},
-           {-1e30, 1e30, -1e30, 1e30, 0.0, 1.0},
-           {-3.4e38, 3.4e38, 0.0, 3.4e38, -3.4e38, -inf},
-           {-700.0, 710.0, 1000.0, -1000.0, 1000.5, 999.0}}) {
+  for (const std::vector<double>& values :
+       std::vector<std::vector<double>>{{0.1, -0.4, 2.0, 1.0, -1.0, 0.3},
+                                        {-inf, -inf, 1.0, -inf, 2.0, 0.5},
+                                        {1e4, -1e4, 0.0, 1e4, 9999.0, -3e4},
+                                        {-1e30, 1e30, -1e30, 1e30, 0.0, 1.0},
+                                        {-3.4e38, 3.4e38, 0.0, 3.4e38, -3.4e38, -inf},
+                                        {-700.0, 710.0, 1000.0, -1000.0, 1000.5, 999.0}}) {
     const std::vector<double> expected = log_sum_gradient(values, g), got = library_gradient(values, g);
     for (std::size_t i = 0; i < g.size(); ++i) {
       INFO("x_" << i << " = " << values[i]);
@@ -391,8 +400,8 @@ TEST_CASE("positions of -inf have gradient 0, whatever stands around them", "[pa
   random_case c;
   c.inputs = {{"x", {{-inf, -inf, 1.0}, {1, 3}}}, {"h0", {{-inf}, {1}}}};
   c.extents = {{"b", 1}, {"n", 3}};
-  const tensors got = derivative::gradients(
-      log_sums_op, dlog_sums, c, {{"y", {{1.0, 2.0, 3.0}, {1, 3}}}, {"end", {{5.0}, {1}}}});
+  const tensors got = derivative::gradients(log_sums_op, dlog_sums, c,
+                                            {{"y", {{1.0, 2.0, 3.0}, {1, 3}}}, {"end", {{5.0}, {1}}}});
   CHECK(got.at("x").values == std::vector<double>{0.0, 0.0, 8.0});
   CHECK(got.at("h0").values == std::vector<double>{0.0});
 }
@@ -421,8 +430,8 @@ TEST_CASE("axes without positions", "[pass][gradient]") {
   random_case c;
   c.inputs = {{"x", {{}, {2, 0}}}, {"h0", {{0.5, -1.0}, {2}}}};
   c.extents = {{"b", 2}, {"n", 0}};
-  const tensors got = derivative::gradients(log_sums_op, dlog_sums, c,
-                                            {{"y", {{}, {2, 0}}}, {"end", {{3.0, 4.0}, {2}}}});
+  const tensors got =
+      derivative::gradients(log_sums_op, dlog_sums, c, {{"y", {{}, {2, 0}}}, {"end", {{3.0, 4.0}, {2}}}});
   CHECK(got.at("x").values.empty());
   CHECK(got.at("h0").values == std::vector<double>{3.0, 4.0});  // an empty row ends as it started
   random_case none;

@@ -31,8 +31,8 @@ static_assert(jvp(summed).scans.count == 1 && jvp(summed).find_tensor(x.id) < 0 
               jvp(summed).find_tensor(make_name("tx")) >= 0 && jvp(summed).find_tensor(make_name("ty")) >= 0);
 
 // Of a decayed sum only h has a tangent that is read; the decays are carried for it.
-constexpr auto decayed =
-    op<"decayed">(out<"y">(b, n) = scan(decayed_sum, over(n).starting_from(value_or(h(b), 0.0)), t * a(b, n), x(b, n)));
+constexpr auto decayed = op<"decayed">(
+    out<"y">(b, n) = scan(decayed_sum, over(n).starting_from(value_or(h(b), 0.0)), t* a(b, n), x(b, n)));
 static_assert(jvp(decayed).scans.count == 2 && jvp(decayed).scans[1].components == 2);
 
 // Tangents that are not bound are 0, where there are several; a scalar's is a scalar.
@@ -55,8 +55,8 @@ TEST_CASE("tangents of x squared, twice", "[pass][jvp]") {
   random_case c;
   c.inputs = {{"x", {{1.5, -2.0}, {2}}},
               {"tx", {{0.25, 1.0}, {2}}},
-              {"ttx", {{3.0, -1.0}, {2}}},     // of x
-              {"tttx", {{0.5, 2.0}, {2}}}};    // of tx
+              {"ttx", {{3.0, -1.0}, {2}}},   // of x
+              {"tttx", {{0.5, 2.0}, {2}}}};  // of tx
   c.extents = {{"n", 2}};
   const tensors got = derivative::outputs_of(twice, c);
   // d(2 x tx) = 2 tx (of x) + 2 x (of tx)
@@ -72,7 +72,8 @@ TEST_CASE("the tangent of a log-add-exp over the whole range", "[pass][jvp]") {
               {"tx", {{7.0, 7.0, 1.0, 5.0, 3.0, 1.0, 1.0}, {7}}}};
   c.scalars = {{"th", 11.0}};
   c.extents = {{"n", 7}};
-  const std::vector<double> got = derivative::outputs_of(tp, derivative::restricted_to(tp, c)).at("ty").values;
+  const std::vector<double> got =
+      derivative::outputs_of(tp, derivative::restricted_to(tp, c)).at("ty").values;
   CHECK(std::vector<double>(got.begin(), got.begin() + 4) == std::vector<double>{0.0, 0.0, 1.0, 1.0});
   CHECK(got[4] == Approx(2.0));
   CHECK(std::isnan(got[5]));

@@ -135,7 +135,8 @@ static_assert(logarithms(log_sum(with_options)) == 3);
 TEST_CASE("exponentials of differences with a log-sum lose nothing to its size", "[log_sum]") {
   // Near 1e15 a log-sum is rounded to 1/8; the shares are those of 0, 1, 2, 3 all the same.
   for (const double offset : {0.0, 1e15, -1e15}) {
-    const std::map<std::string, oracle_tensor> inputs{{"x", {{offset, offset + 1, offset + 2, offset + 3}, {4}}}};
+    const std::map<std::string, oracle_tensor> inputs{
+        {"x", {{offset, offset + 1, offset + 2, offset + 3}, {4}}}};
     const auto got = oracle(log_sum(shares), inputs);
     double sum = 0.0;
     for (std::size_t t = 0; t < 4; ++t) {
@@ -151,7 +152,8 @@ TEST_CASE("exponentials of differences with a log-sum lose nothing to its size",
 
 TEST_CASE("nothing is kept of nothing, and all of what does not move", "[log_sum]") {
   const double none = -std::numeric_limits<double>::infinity();
-  const auto got = oracle(log_sum(shares), {{"x", {{none, none, 1.0, none, -none, 2.0}, {6}}}}).at("kept").values;
+  const auto got =
+      oracle(log_sum(shares), {{"x", {{none, none, 1.0, none, -none, 2.0}, {6}}}}).at("kept").values;
   for (const double each : got) CHECK(!std::isnan(each));
   CHECK(got[2] == 0.0);
   CHECK(got[3] == 1.0);

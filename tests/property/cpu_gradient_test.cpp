@@ -82,8 +82,8 @@ random_case op_case(const program& dp, const shape_case& shape, double scale, un
                                             : scale * derivative::normal(random));
   }
   for (const parameter_decl& p : dp.parameters)
-    c.scalars[std::string(p.id.view())] = p.id == make_name("reverse")     ? flags & 1U
-                                          : p.id == make_name("exclusive") ? flags >> 1U & 1U
+    c.scalars[std::string(p.id.view())] = p.id == make_name("reverse")      ? flags & 1U
+                                          : p.id == make_name("exclusive")  ? flags >> 1U & 1U
                                           : p.id == make_name("chunk_size") ? 16
                                                                             : 0;
   return c;
@@ -110,9 +110,8 @@ TEST_CASE("the gradient of logcumsumexp on the CPU", "[property][gradient]") {
   };
   op_gradient_agrees<dlogcumsumexp, float>(3.0, roundings);
   // In float64 the interpreter rounds too: its y is a chain of logaddexp, rounded anew at every position.
-  op_gradient_agrees<dlogcumsumexp, double>(3.0, [](std::int64_t length) {
-    return 2 * 16 * (1 + std::sqrt(static_cast<double>(length)));
-  });
+  op_gradient_agrees<dlogcumsumexp, double>(
+      3.0, [](std::int64_t length) { return 2 * 16 * (1 + std::sqrt(static_cast<double>(length))); });
   op_gradient_agrees<dlogcumsumexp, bfloat16>(3.0, roundings);
 }
 TEST_CASE("the gradient of logcumsumexp on the CPU far from 0", "[property][gradient]") {
@@ -151,7 +150,8 @@ template <unsigned Seed> void random_gradient_agrees() {
     derivative::spread(p, c, random);
     for (const auto& [id, values] : derivative::random_like(derivative::outputs_of(p, c), "d", random))
       c.inputs[id] = values;
-    agrees_on_cpu<random_gradient<Seed>, float>(derivative::restricted_to(random_gradient<Seed>, c), 2 * size.length);
+    agrees_on_cpu<random_gradient<Seed>, float>(derivative::restricted_to(random_gradient<Seed>, c),
+                                                2 * size.length);
   }
 }
 

@@ -40,7 +40,8 @@ template <class Pass> bool fits(Pass pass, int& too_large) {
 
 }  // namespace
 
-TEST_CASE("gradients of random programs agree with forward mode and with differences", "[property][gradient]") {
+TEST_CASE("gradients of random programs agree with forward mode and with differences",
+          "[property][gradient]") {
   std::mt19937 random(17);
   int different = 0;
   for (std::size_t i = 0; i < property::all_programs().size(); ++i) {

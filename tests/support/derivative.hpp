@@ -56,8 +56,7 @@ struct total {
 inline total product(const tensors& x, const tensors& y) {
   total result;
   for (const auto& [id, values] : x)
-    for (std::size_t i = 0; i < values.values.size(); ++i)
-      result.add(values.values[i] * y.at(id).values[i]);
+    for (std::size_t i = 0; i < values.values.size(); ++i) result.add(values.values[i] * y.at(id).values[i]);
   return result;
 }
 /// The difference relative to the terms that were summed.

@@ -202,9 +202,8 @@ private:
     case opcode::last: result = scanned(n.target).last[component]; return;
     case opcode::sum:
       result.assign(count(n.axes), 0.0);
-      for_each_position(n.axes | summed_axes(n), [&](const auto& at) {
-        result[offset(n.axes, at)] += value(n.operand[0], at);
-      });
+      for_each_position(n.axes | summed_axes(n),
+                        [&](const auto& at) { result[offset(n.axes, at)] += value(n.operand[0], at); });
       return;
     case opcode::left:
     case opcode::right: break;

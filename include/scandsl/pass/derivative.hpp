@@ -140,8 +140,8 @@ struct quantity {
   using symbolic_tag = void;
   using derivation = detail::derivation;
 
-  // All members of a default quantity are zero bits: in constant expressions GCC 12 fills the elements of some
-  // nested arrays so, whatever their initialisers say.
+  // All members of a default quantity are zero bits: in constant expressions GCC 12 fills the elements of
+  // some nested arrays so, whatever their initialisers say.
   derivation* owner = nullptr;
   node_id id = 0;
   double number = 0.0;  ///< without an owner: a number that has not met one yet
@@ -193,8 +193,8 @@ inline constexpr auto pullbacks = []<class... P>(std::type_identity<std::tuple<P
   return std::array{&pullback_of<P>...};
 }(std::type_identity<primitive::primitive_list>{});
 
-/// The cotangents of those of a node's operands that `is_wanted`, 0 for the others; `value` gives the quantity
-/// of a node.
+/// The cotangents of those of a node's operands that `is_wanted`, 0 for the others; `value` gives the
+/// quantity of a node.
 template <class Value, class IsWanted>
 constexpr operand_quantities pull_back(derivation& d, const node& n, quantity g, quantity y, Value value,
                                        IsWanted is_wanted) {
@@ -215,9 +215,7 @@ constexpr operand_quantities pull_back(derivation& d, const node& n, quantity g,
 /// Sets of a scan's components, as bits.
 using component_mask = std::uint16_t;
 constexpr bool has(component_mask mask, int component) { return (mask >> component & 1U) != 0; }
-constexpr component_mask component_bit(int component) {
-  return static_cast<component_mask>(1U << component);
-}
+constexpr component_mask component_bit(int component) { return static_cast<component_mask>(1U << component); }
 static_assert(max_components <= 16);
 
 constexpr bool is_scan_value(const node& n) {

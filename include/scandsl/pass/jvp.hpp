@@ -33,7 +33,7 @@ private:
   derivation d_;
   dependence depends_;
   quantity tangent_[max_nodes] = {};
-  component_mask read_[max_scans] = {};     ///< by scan: the components whose tangents are needed
+  component_mask read_[max_scans] = {};  ///< by scan: the components whose tangents are needed
   node_id parameter_tangent_[max_parameters] = {};
   std::int16_t tensor_tangent_[max_tensors] = {};
   affine_scan tangent_scan_[max_scans] = {};
@@ -72,7 +72,8 @@ private:
 
   constexpr quantity tangent_of(node_id id) {
     const node n = f_.nodes[id];
-    if (n.op == opcode::load) return {d_, d_.target.load(d_.target.result.tensors[tensor_tangent_[n.target]])};
+    if (n.op == opcode::load)
+      return {d_, d_.target.load(d_.target.result.tensors[tensor_tangent_[n.target]])};
     if (n.op == opcode::parameter) return {d_, parameter_tangent_[n.target]};
     if (is_scan_value(n)) return scan_tangent(n);
     if (n.op == opcode::sum) return {d_, d_.sum(tangent_[n.operand[0]].in(d_), summed_axes(n))};
@@ -124,6 +125,13 @@ private:
 
 }  // namespace detail
 
+/// The derivative of a program along a direction (Jacobian-vector product, forward mode).
+///   inputs   what the derivative needs of p's, and for every input x a tangent tx of its axes, for every
+///            scalar t a scalar tt; optional (0) where x is, or where there are several
+///   outputs  for every output y its tangent ty
+/// A name that is taken gets another t in front. Throws as gradient does.
+///
+/// Griewank and Walther, "Evaluating Derivatives", 2008, chapter 3.
 constexpr program jvp(const program& p) {
   const program source = simplify(p);
   return detail::forward_mode(source)();

@@ -8,8 +8,8 @@
 
 namespace scandsl {
 
-/// A program as executors take it: derivative rules dropped, sums as scans, log-add-exp carried as (max, sum),
-/// simplified, functions that both sides of a flag share applied once.
+/// A program as executors take it: derivative rules dropped, sums as scans, log-add-exp carried as (max,
+/// sum), simplified, functions that both sides of a flag share applied once.
 constexpr program prepare(const program& p) {
   return sink_selects(simplify(log_sum(simplify(expand_sums(drop_rules(p))))));
 }
