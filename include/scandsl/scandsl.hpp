@@ -8,3 +8,5 @@
 #include "scandsl/expr/operators.hpp"
 #include "scandsl/ir/lower.hpp"
 #include "scandsl/pass/describe.hpp"
+#include "scandsl/pass/gradient.hpp"
+#include "scandsl/pass/jvp.hpp"

@@ -7,15 +7,21 @@ namespace scandsl::ops::decayed_sum_program {
 using namespace names;
 
 inline constexpr scalar<"log_decay"> log_decay;
-inline constexpr auto factor = select(log_decay != 0.0, exp(decay(b, n)), decay(b, n));
-inline constexpr auto scanned = scan(scandsl::decayed_sum,
-                                     over(n)
-                                         .reversed(reverse)
-                                         .exclusive(exclusive)
-                                         .restart_at(cu_seqlens(segment))
-                                         .starting_from(value_or(initial_state(segment, b), 0.0)),
-                                     factor, x(b, n));
-inline constexpr auto program =
-    op<"decayed_sum">(out<"y">(b, n) = scanned, out<"final_state">(segment, b).optional() = last(scanned));
+
+/// The program for a decay that varies along some of x's axes: the lanes, and n.
+template <class Decay, class... Lane> constexpr auto with_decay(Decay given, Lane... lane) {
+  const auto factor = select(log_decay != 0.0, exp(given), given);
+  const auto scanned = scan(scandsl::decayed_sum,
+                            over(n)
+                                .reversed(reverse)
+                                .exclusive(exclusive)
+                                .restart_at(cu_seqlens(segment))
+                                .starting_from(value_or(initial_state(segment, lane...), 0.0)),
+                            factor, x(lane..., n));
+  return op<"decayed_sum">(out<"y">(lane..., n) = scanned,
+                           out<"final_state">(segment, lane...).optional() = last(scanned));
+}
+
+inline constexpr auto program = with_decay(decay(b, n), b);
 
 }  // namespace scandsl::ops::decayed_sum_program

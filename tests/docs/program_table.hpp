@@ -43,6 +43,7 @@ inline std::string operation(const program& p, const node& n) {
   case opcode::carry: return of_scan("carry");
   case opcode::scan: return of_scan("value");
   case opcode::last: return of_scan("last");
+  case opcode::sum: return "sum " + shown(n.operand[0]) + " along " + axes_of(p, summed_axes(n));
   case opcode::apply: break;
   }
   std::string text = functions[n.function];

@@ -28,6 +28,19 @@ TEST_CASE("equal nodes are one node", "[ir][builder]") {
   CHECK(b.result.tensors.count == 1);
 }
 
+TEST_CASE("a sum loses the axes that it runs along", "[ir][builder]") {
+  builder b;
+  const node_id x = b.load(input_along(b, "x", {"b", "n"}));
+  b.axis(make_name("d"));
+  const node_id along_b = b.sum(x, 0b001);
+  CHECK(b.result.nodes[along_b].axes == 0b010);
+  CHECK(b.sum(x, 0) == x);
+  CHECK(summed_axes(b.result.nodes[b.sum(along_b, 0b110)]) == 0b111);  // a sum of a sum is one sum
+  CHECK(b.result.nodes[b.sum(along_b, 0b110)].operand[0] == x);
+  CHECK(b.result.nodes[b.sum(along_b, 0b001)].operand[0] == along_b);  // but each axis counts once only
+  CHECK(summed_axes(b.result.nodes[x]) == 0);
+}
+
 TEST_CASE("a node varies along its operands' axes", "[ir][builder]") {
   builder b;
   const node_id x = b.load(input_along(b, "x", {"b", "n"})), v = b.load(input_along(b, "v", {"d"}));

@@ -222,6 +222,21 @@ TEST_CASE("describe: a program of the simplifier reads well", "[describe]") {
         "p:\n  y(n) = 2 * x(n) * (chunk * x(n)) + 1");
 }
 
+constexpr program with_sum = [] {
+  builder made;
+  made.result = op<"p">(out<"o">(b, n, d) = x(b, n, d) * y(b, n, d));
+  made.result.tensors[made.result.stores[0].tensor].axes.count = 2;
+  made.result.stores[0].value = made.apply(primitive::index<primitive::multiply_op>, made.constant(2.0),
+                                           made.sum(made.result.stores[0].value, axis_bit(made.axis(d.id))));
+  return made.result;
+}();
+
+TEST_CASE("describe: sums along axes", "[describe]") {
+  CHECK(describe(with_sum) == "p:\n  o(b,n) = 2 * sum(over(d), x(b,n,d) * y(b,n,d))");
+  CHECK(describe_latex(with_sum) ==
+        "\\begin{align*}\n  o_{b,n} &= 2 \\, (\\sum_{d} x_{b,n,d} \\, y_{b,n,d})\n\\end{align*}");
+}
+
 TEST_CASE("describe_latex: an align* environment", "[describe]") {
   CHECK(describe_latex(logcumsumexp) == R"(\begin{align*}
   s_{b,n,d} &= \operatorname{logaddexp}(s_{b,n-1,d}, x_{b,n,d}), \quad \text{starting from }-\infty \\

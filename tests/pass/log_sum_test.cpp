@@ -113,3 +113,50 @@ TEST_CASE("the meaning stays, with infinities, NaN and wide ranges", "[log_sum]"
             CHECK(same(got.at(id).values[i], want.values[i]));
       }
 }
+
+namespace {
+
+// What a softmax and the gradient of a log-sum are made of.
+constexpr program shares =
+    op<"shares">(out<"share">(n) = exp(x(n) - scan(log_add_exp, over(n), x(n))),
+                 out<"kept">(n) = exp_difference(scan(log_add_exp, over(n).exclusive(), x(n)),
+                                                 scan(log_add_exp, over(n), x(n))),
+                 out<"softmax">(n) = exp(x(n) - last(scan(log_add_exp, over(n), x(n)))));
+constexpr int logarithms(const program& p) {
+  int count = 0;
+  for (const node& each : p.nodes) count += is_apply<primitive::log_op>(each);
+  return count;
+}
+static_assert(logarithms(log_sum(shares)) == 0 && log_sum(shares).scans.count == 1);
+static_assert(logarithms(log_sum(with_options)) == 3);
+
+}  // namespace
+
+TEST_CASE("exponentials of differences with a log-sum lose nothing to its size", "[log_sum]") {
+  // Near 1e15 a log-sum is rounded to 1/8; the shares are those of 0, 1, 2, 3 all the same.
+  for (const double offset : {0.0, 1e15, -1e15}) {
+    const std::map<std::string, oracle_tensor> inputs{
+        {"x", {{offset, offset + 1, offset + 2, offset + 3}, {4}}}};
+    const auto got = oracle(log_sum(shares), inputs);
+    double sum = 0.0;
+    for (std::size_t t = 0; t < 4; ++t) {
+      const double before = sum, each = std::exp(static_cast<double>(t));
+      sum += each;
+      CHECK(got.at("share").values[t] == Approx(each / sum).epsilon(1e-14));
+      CHECK(got.at("kept").values[t] == Approx(before / sum).epsilon(1e-14));
+    }
+    for (std::size_t t = 0; t < 4; ++t)
+      CHECK(got.at("softmax").values[t] == Approx(std::exp(static_cast<double>(t)) / sum).epsilon(1e-14));
+  }
+}
+
+TEST_CASE("nothing is kept of nothing, and all of what does not move", "[log_sum]") {
+  const double none = -std::numeric_limits<double>::infinity();
+  const auto got =
+      oracle(log_sum(shares), {{"x", {{none, none, 1.0, none, -none, 2.0}, {6}}}}).at("kept").values;
+  for (const double each : got) CHECK(!std::isnan(each));
+  CHECK(got[2] == 0.0);
+  CHECK(got[3] == 1.0);
+  CHECK(got[4] == 0.0);
+  CHECK(got[5] == 1.0);
+}

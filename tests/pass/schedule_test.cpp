@@ -164,9 +164,9 @@ TEST_CASE("a value after the last position waits for the next sweep", "[schedule
   STATIC_REQUIRE(plan.sweeps == 2);
   STATIC_REQUIRE(plan.sweep[0].stores.count == 0);
   STATIC_REQUIRE(plan.sweep[1].stores.count == 1);
-  // The logarithm of the sum is taken once, between the sweeps.
-  CHECK(source_of<primitive::log_op>(kernel_of<soft>(), plan.boundary[1]) == source::computed);
-  CHECK(source_of<primitive::log_op>(kernel_of<soft>(), plan.sweep[1]) != source::computed);
+  // The sum's reciprocal is taken once, between the sweeps.
+  CHECK(source_of<primitive::divide_op>(kernel_of<soft>(), plan.boundary[1]) == source::computed);
+  CHECK(source_of<primitive::divide_op>(kernel_of<soft>(), plan.sweep[1]) != source::computed);
 }
 
 TEST_CASE("scans that depend on each other and run the same way share a sweep, in rounds", "[schedule]") {

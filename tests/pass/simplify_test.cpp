@@ -72,6 +72,8 @@ TEST_CASE("signs move outwards", "[simplify]") {
 
 TEST_CASE("conditions", "[simplify]") {
   STATIC_REQUIRE(becomes(select(x < y, z, z), z));
+  STATIC_REQUIRE(becomes(select(x < y, select(x < y, x, y), z), select(x < y, x, z)));
+  STATIC_REQUIRE(becomes(select(x < y, z, select(x < y, x, y)), select(x < y, z, y)));
   STATIC_REQUIRE(becomes(select(!!(x < y), x, y), select(x < y, x, y)));
   STATIC_REQUIRE(becomes(select(!(x < y), y, x), select(x < y, x, y)));
   STATIC_REQUIRE(becomes(select(c(1.0) < c(2.0), x, y), x));

@@ -87,6 +87,20 @@ struct builder {
     return add(n);
   }
 
+  /// The sum of a value along axes, in no particular order. A sum of a sum is one sum.
+  constexpr node_id sum(node_id of, axis_mask along) {
+    if (along == 0) return of;
+    const node& inner = result.nodes[of];
+    if ((summed_axes(inner) & along) == 0 && inner.op == opcode::sum)
+      return sum(inner.operand[0], along | summed_axes(inner));
+    node n;
+    n.op = opcode::sum;
+    n.operand[0] = of;
+    n.target = static_cast<std::int16_t>(along);
+    n.axes = inner.axes & ~along;
+    return add(n);
+  }
+
   constexpr int scan(const scan_decl& declared) {
     for (int s = 0; s < result.scans.count; ++s)
       if (result.scans[s] == declared) return s;

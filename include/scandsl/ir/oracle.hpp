@@ -200,6 +200,11 @@ private:
     case opcode::carry: result = scanned(n.target).carry[component]; return;
     case opcode::scan: result = scanned(n.target).scan[component]; return;
     case opcode::last: result = scanned(n.target).last[component]; return;
+    case opcode::sum:
+      result.assign(count(n.axes), 0.0);
+      for_each_position(n.axes | summed_axes(n),
+                        [&](const auto& at) { result[offset(n.axes, at)] += value(n.operand[0], at); });
+      return;
     case opcode::left:
     case opcode::right: break;
     }

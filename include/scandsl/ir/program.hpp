@@ -42,6 +42,7 @@ enum class opcode : std::uint8_t {
   carry,      ///< component `component` of scan `target` before the current position
   scan,       ///< the same after the current position
   last,       ///< the same after the last position in scan order
+  sum,        ///< of the operand along the axes that are the bits of `target`; see pass/expand_sums.hpp
 };
 
 using node_id = std::int16_t;
@@ -65,12 +66,19 @@ struct node {
   }
 };
 
+/// The axes along which an opcode::sum adds. The operand need not vary along them.
+constexpr axis_mask summed_axes(const node& n) {
+  return n.op == opcode::sum ? static_cast<std::uint16_t>(n.target) : axis_mask{0};
+}
+
 template <class P> constexpr bool is_apply(const node& n) {
   return n.op == opcode::apply && n.function == primitive::index<P>;
 }
 
-inline constexpr int max_axes = 16, max_tensors = 24, max_parameters = 12, max_nodes = 384, max_scans = 16,
+inline constexpr int max_axes = 16, max_tensors = 24, max_parameters = 12, max_nodes = 384, max_scans = 24,
                      max_components = 12, max_stores = 16, max_tensor_rank = 8;
+
+static_assert(max_axes <= 16);  // summed_axes
 
 enum class tensor_role : std::uint8_t { input, output, offsets, scratch };
 

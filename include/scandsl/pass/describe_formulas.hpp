@@ -115,9 +115,10 @@ private:
     if (id == no_node) return no_node;
     const std::size_t slot = static_cast<std::size_t>(id);
     if (copied_[slot] == no_node) {
-      const node n = source.nodes[id];
+      node n = source.nodes[id];
       node_id operands[3] = {};
       for (int i = 0; i < 3; ++i) operands[i] = formula(n.operand[i]);
+      if (n.op == opcode::sum) n.operand[0] = operands[0];
       copied_[slot] = n.op == opcode::apply ? apply(n.function, operands[0], operands[1], operands[2])
                       : is_scan_value(n)    ? scan_value(n)
                                             : add(n);

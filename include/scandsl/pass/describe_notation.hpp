@@ -119,6 +119,9 @@ struct text_notation : precedence_rules<text_notation> {
     const binding inner = binding::disjunction;
     return {operand(x, inner) + " if " + operand(condition, inner) + " else " + y.text, binding::choice};
   }
+  static piece sum(const std::vector<std::string>& along, const piece& x) {
+    return {"sum(over(" + join(along, ",") + "), " + x.text + ")"};
+  }
   static std::string derivative(const std::string& value, const piece& argument) {
     return "d " + value + " / d " + operand(argument, binding::atom);
   }
@@ -134,7 +137,8 @@ struct text_notation : precedence_rules<text_notation> {
 
 /// x_{b,n-1} \, \exp(y_{b}), for documents.
 struct latex_notation : precedence_rules<latex_notation> {
-  /// Letters and Greek letters are symbols, longer names are upright words; dx is the gradient of x.
+  /// Letters and Greek letters are symbols, longer names are upright words; dx is the gradient of x,
+  /// tx the tangent.
   static std::string name(std::string_view id) {
     static constexpr std::string_view greek[] = {
         "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "lambda", "mu",
@@ -146,6 +150,8 @@ struct latex_notation : precedence_rules<latex_notation> {
       const std::string of = name(id.substr(1));
       if (of.find("\\mathrm") == std::string::npos) return "\\mathrm{d}" + of;
     }
+    if (id.front() == 't' && name(id.substr(1)).find("\\mathrm") == std::string::npos)
+      return "\\dot{" + name(id.substr(1)) + "}";
     std::string text = "\\mathrm{";
     for (const char c : id) text.append(c == '_' ? "\\" : "").push_back(c);
     return text + "}";
@@ -195,6 +201,9 @@ struct latex_notation : precedence_rules<latex_notation> {
     return {"\\begin{cases} " + x.text + " & \\text{if } " + condition.text + " \\\\ " + y.text +
                 " & \\text{otherwise} \\end{cases}",
             binding::choice};
+  }
+  static piece sum(const std::vector<std::string>& along, const piece& x) {
+    return {"\\sum_{" + join(along, ",") + "} " + operand(x, binding::product), binding::product};
   }
   static std::string derivative(const std::string& value, const piece& argument) {
     return "\\frac{\\partial " + value + "}{\\partial " + operand(argument, binding::atom) + "}";

@@ -41,13 +41,15 @@ private:
 
   // ---- names
 
-  /// Axes in the order of the outputs, then in that of the inputs.
+  /// Axes in the order of the outputs, those with many axes first, then in that of the inputs.
   void order_axes() {
     const auto append = [this](int a) {
       if (std::find(axis_order_.begin(), axis_order_.end(), a) == axis_order_.end()) axis_order_.push_back(a);
     };
-    for (const store_decl& store : program_.stores)
-      for (const std::int16_t a : program_.tensors[store.tensor].axes) append(a);
+    for (int rank = max_tensor_rank; rank > 0; --rank)
+      for (const store_decl& store : program_.stores)
+        if (program_.tensors[store.tensor].axes.count == rank)
+          for (const std::int16_t a : program_.tensors[store.tensor].axes) append(a);
     for (const tensor_decl& t : program_.tensors)
       for (const std::int16_t a : t.axes) append(a);
     for (int a = 0; a < program_.axes.count; ++a) append(a);
@@ -90,11 +92,14 @@ private:
     for (const std::int16_t a : t.axes) indices.push_back(axis_name(a));
     return N::indexed(N::name(t.id.view()), indices);
   }
-  std::string value_reference(const std::string& base, int number, axis_mask axes) const {
-    std::vector<std::string> indices;
+  std::vector<std::string> axis_names(axis_mask axes) const {
+    std::vector<std::string> found;
     for (const int a : axis_order_)
-      if (axes & axis_bit(a)) indices.push_back(axis_name(a));
-    return N::indexed(N::numbered(N::name(base), number), indices);
+      if (axes & axis_bit(a)) found.push_back(axis_name(a));
+    return found;
+  }
+  std::string value_reference(const std::string& base, int number, axis_mask axes) const {
+    return N::indexed(N::numbered(N::name(base), number), axis_names(axes));
   }
 
   /// A component before, after or (opcode::last) after all positions.
@@ -141,6 +146,7 @@ private:
     case opcode::scan:
     case opcode::last: return {state_reference(n.op, n.target, n.component)};
     case opcode::apply: return application(n);
+    case opcode::sum: return N::sum(axis_names(summed_axes(n)), expression(n.operand[0]));
     case opcode::left:
     case opcode::right: break;
     }
@@ -180,6 +186,7 @@ private:
   /// Too short for a name of its own.
   bool is_trivial(node_id id) const {
     const node& n = formulas_.at(id);
+    if (n.op == opcode::sum) return false;
     if (n.op != opcode::apply || is_flag(n) || is_zero_test(n)) return true;
     return is_apply<primitive::neg_op>(n) && is_trivial(n.operand[0]);
   }

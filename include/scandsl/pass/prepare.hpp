@@ -1,4 +1,5 @@
 #pragma once
+#include "scandsl/pass/expand_sums.hpp"
 #include "scandsl/pass/log_sum.hpp"
 #include "scandsl/pass/schedule.hpp"
 #include "scandsl/pass/simplify.hpp"
@@ -7,10 +8,10 @@
 
 namespace scandsl {
 
-/// A program as executors take it: derivative rules dropped, log-add-exp carried as (max, sum), simplified,
-/// functions that both sides of a flag share applied once.
+/// A program as executors take it: derivative rules dropped, sums as scans, log-add-exp carried as (max,
+/// sum), simplified, functions that both sides of a flag share applied once.
 constexpr program prepare(const program& p) {
-  return sink_selects(simplify(log_sum(simplify(drop_rules(p)))));
+  return sink_selects(simplify(log_sum(simplify(expand_sums(drop_rules(p))))));
 }
 
 /// The kernel programs of P and what goes with them, each as a constant of its own.

@@ -47,7 +47,7 @@ private:
     }
   }
   constexpr void visit(const program& p, const node& n) {
-    axes |= n.axes;
+    axes |= n.axes | summed_axes(n);
     for (const node_id operand : n.operand) need(operand);
     if (n.op == opcode::parameter) parameters[n.target] = true;
     if (n.op == opcode::load) need_tensor(p, n.target);
@@ -107,6 +107,7 @@ struct pruning {
     case opcode::carry:
     case opcode::scan:
     case opcode::last: n.target = scans(n.target); break;
+    case opcode::sum: n.target = static_cast<std::int16_t>(axes.mask(summed_axes(n))); break;
     case opcode::constant:
     case opcode::apply:
     case opcode::left:

@@ -59,6 +59,7 @@ struct rewriting {
     case opcode::carry:
     case opcode::scan:
     case opcode::last: return target.scan_value(old.op, scan(old.target), old.component);
+    case opcode::sum: return target.sum(at(old.operand[0]), summed_axes(old));
     case opcode::constant:
     case opcode::parameter:
     case opcode::load:

@@ -133,6 +133,8 @@ private:
     return emit<P>(x, y);
   }
   constexpr node_id choice(node_id condition, node_id x, node_id y) {
+    if (is<primitive::select_op>(x) && operand(x) == condition) x = graph.at(x).operand[1];
+    if (is<primitive::select_op>(y) && operand(y) == condition) y = graph.at(y).operand[2];
     if (x == y) return x;
     if (const std::optional<bool> truth = known(condition)) return *truth ? x : y;
     if (is<primitive::not_op>(condition)) return choice(operand(condition), y, x);
@@ -175,7 +177,8 @@ private:
     case opcode::apply:
     case opcode::carry:
     case opcode::scan:
-    case opcode::last: return 3;
+    case opcode::last:
+    case opcode::sum: return 3;
     case opcode::left: return 4;
     }
     return 3;

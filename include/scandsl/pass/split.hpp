@@ -3,7 +3,7 @@
 
 namespace scandsl {
 
-inline constexpr int max_kernels = 8;
+inline constexpr int max_kernels = 16;
 
 /// A program cut into kernel programs, in the order in which they run. Each has one iteration space and walks
 /// one axis

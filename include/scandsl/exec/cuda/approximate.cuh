@@ -51,7 +51,7 @@ __device__ __forceinline__ float exp2_approximate(float x) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
-/// log2(x): absolute error 2^-22 for x in [0.5, 2], relative error 2^-22 elsewhere.
+/// log2(x): absolute error 2^-22 for x in [0.5, 2], relative error 2^-22 elsewhere; -inf below 2^-126.
 __device__ __forceinline__ float log2_approximate(float x) {
   float y;
   asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -100,11 +100,17 @@ template <> struct arithmetic<cuda_detail::approximate> {
   __host__ __device__ __forceinline__ static V constant(double value) { return V(value); }
   /// Relative error 2^-21 + |x| 2^-24.
   __device__ __forceinline__ static V exp(V x) { return V(cuda_detail::exp2_approximate(x.value * log2_e)); }
-  /// As log2_approximate.
-  __device__ __forceinline__ static V log(V x) { return V(cuda_detail::log2_approximate(x.value) * ln_2); }
-  /// Relative error 2^-20: below 2^-10 by the series, for 1 + x rounds there.
+  /// As log2_approximate, but right below 2^-126 too (numbers of 16 bits reach 2^-133).
+  __device__ __forceinline__ static V log(V x) {
+    float y;
+    asm("lg2.approx.f32 %0, %1;" : "=f"(y) : "f"(x.value));
+    return V(y * ln_2);
+  }
+  /// Relative error 2^-20: below 2^-4 by the series, for 1 + x rounds there.
   __device__ __forceinline__ static V log1p(V x) {
-    return select(abs(x) < V(0x1p-10F), V(x.value * (1.0F - 0.5F * x.value)), log(V(1.0F + x.value)));
+    const float v = x.value,
+                series = fmaf(v, fmaf(v, fmaf(v, fmaf(v, 0.2F, -0.25F), 0x1.555556p-2F), -0.5F), 1.0F);
+    return select(abs(x) < V(0x1p-4F), V(v * series), log(V(1.0F + v)));
   }
   __device__ __forceinline__ static V expm1(V x) { return V(exact::expm1(x.value)); }
   __device__ __forceinline__ static V sin(V x) { return V(exact::sin(x.value)); }

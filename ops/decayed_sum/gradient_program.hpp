@@ -1,0 +1,14 @@
+#pragma once
+#include "program.hpp"
+#include "scandsl/pass/gradient.hpp"
+
+/// A decay that repeats along some of x's axes has a gradient that sums over them: along `repeated` lanes, and
+/// along n.
+namespace scandsl::ops::decayed_sum_program {
+
+inline constexpr axis<"repeated"> repeated;
+inline constexpr auto gradient_per_element = gradient(program);
+inline constexpr auto gradient_per_step = gradient(with_decay(decay(b, n), b, repeated));
+inline constexpr auto gradient_per_lane = gradient(with_decay(decay(b), b, repeated));
+
+}  // namespace scandsl::ops::decayed_sum_program

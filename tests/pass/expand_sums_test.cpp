@@ -1,0 +1,64 @@
+#include "scandsl/pass/expand_sums.hpp"
+
+#include "scandsl/pass/gradient.hpp"
+#include "scandsl/pass/prepare.hpp"
+#include "support/catch.hpp"
+#include "support/generate.hpp"
+
+using namespace scandsl;
+using generate::random_case;
+
+namespace {
+
+constexpr axis<"b"> b;
+constexpr axis<"n"> n;
+constexpr axis<"d"> d;
+constexpr tensor<"x"> x;
+constexpr tensor<"w"> w;
+
+/// The sum of x over b, n and d, in steps that become one node; and of w over d too, which it lacks.
+constexpr program sums = [] {
+  const program p = op<"sums">(out<"y">(b, n, d) = x(b, n, d), out<"z">(n) = w(n));
+  builder made;
+  made.result = p;
+  const axis_mask all = p.tensors[p.stores[0].tensor].mask(), along_d = axis_bit(p.find_axis(d.id));
+  made.result.tensors[p.stores[0].tensor].axes.count = 0;
+  made.result.stores[0].value = made.sum(made.sum(p.stores[0].value, along_d), all & ~along_d);
+  made.result.stores[1].value = made.sum(p.stores[1].value, along_d);
+  return prune(made.result);
+}();
+constexpr int sum_nodes(const program& p) {
+  int count = 0;
+  for (const node& each : p.nodes) count += each.op == opcode::sum;
+  return count;
+}
+static_assert(sum_nodes(sums) == 2 && sums.nodes.count == 4);
+static_assert(sum_nodes(expand_sums(sums)) == 0 && expand_sums(sums).scans.count == 4);
+static_assert(sum_nodes(prepare(sums)) == 0);
+
+// A sum runs the way the newest scan along its axis runs, and shares its walk.
+constexpr auto expanded = expand_sums(
+    gradient(op<"decayed">(out<"y">(n, d) = scan(decayed_sum, over(n), tensor<"a">{}(d), x(n, d)))));
+static_assert(expanded.scans.count == 3 && expanded.scans[2].same_direction(expanded.scans[1]) &&
+              expanded.scans[2].reversed);
+static_assert(kernels_of<expanded>.programs.count == 1 && kernel_schedule<expanded, 0>.sweeps == 2);
+
+}  // namespace
+
+TEST_CASE("sums and the scans that they become have the same values", "[pass][expand_sums]") {
+  random_case c;
+  c.inputs = {{"x", {{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, {2, 3, 2}}}, {"w", {{1, 10, 100}, {3}}}};
+  c.extents = {{"b", 2}, {"n", 3}, {"d", 2}};
+  const auto got = c.expected(sums);
+  CHECK(got.at("y").values == std::vector<double>{78});
+  CHECK(got.at("z").values == std::vector<double>{2, 20, 200});  // twice: d has two positions
+  CHECK(generate::worst_difference(got, c.expected(expand_sums(sums))) == 0.0);
+}
+
+TEST_CASE("a sum over no positions is 0", "[pass][expand_sums]") {
+  random_case c;
+  c.inputs = {{"x", {{}, {2, 0, 2}}}, {"w", {{}, {0}}}};
+  c.extents = {{"b", 2}, {"n", 0}, {"d", 2}};
+  CHECK(c.expected(sums).at("y").values == std::vector<double>{0.0});
+  CHECK(c.expected(expand_sums(sums)).at("y").values == std::vector<double>{0.0});
+}
