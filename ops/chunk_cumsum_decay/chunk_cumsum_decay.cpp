@@ -12,9 +12,7 @@ using namespace chunk_cumsum_decay_program;
 template <class Device>
 void run_op(Device& device, const array& input, const array& output, const chunk_cumsum_options& options) {
   const int along = normalised_dim(input, options.dim, "log_decay");
-  if (options.chunk_size < 1)
-    throw argument_error("chunk_size of at least 1", message(options.chunk_size),
-                         "give the positions in a chunk");
+  check_chunk_size(options.chunk_size);
   scan_options scanning;
   scanning.cu_seqlens = options.cu_seqlens;
   check_scan(input, output, along, scanning, "log_decay");

@@ -31,4 +31,16 @@ void chunk_cumsum_decay(const cuda& device, const array& log_decay, const array&
 void chunk_cumsum_decay(cuda_sizing& device, const array& log_decay, const array& y,
                         const chunk_cumsum_options& options = {});
 
+/// The gradient of chunk_cumsum_decay, derived from its program: the same sum of y's cotangent, the other
+/// way.
+///
+/// y_cotangent: of y's shape and dtype, any strides (expanded ones too). log_decay_gradient is written: of
+/// log_decay's shape and dtype. `options` are those of the forward call. Errors as in the forward call.
+void chunk_cumsum_decay_backward(const cpu& device, const array& y_cotangent, const array& log_decay_gradient,
+                                 const chunk_cumsum_options& options = {});
+void chunk_cumsum_decay_backward(const cuda& device, const array& y_cotangent,
+                                 const array& log_decay_gradient, const chunk_cumsum_options& options = {});
+void chunk_cumsum_decay_backward(cuda_sizing& device, const array& y_cotangent,
+                                 const array& log_decay_gradient, const chunk_cumsum_options& options = {});
+
 }  // namespace scandsl::ops

@@ -12,18 +12,22 @@ std::int64_t launch_typed(const cuda& device, const problem& bound, const iterat
              : cuda_detail::run_typed<P, C, cuda_detail::uniform_types<T>, false>(device, bound, space);
 }
 
+/// The element types with kernels of their own: CMake says it for each program (dispatch.cu.in).
+template <const program& P> inline constexpr cuda_detail::typed_elements typed_elements_of = {};
+
 template <const program& P> void run_cuda(const cuda& device, const problem& bound) {
   const iteration_space space = validate(P, bound, works_in_place<P>(), false);
-  cuda_detail::with_types<P>(bound, [&]<class C, class T>(std::type_identity<C>, std::type_identity<T>) {
-    return launch_typed<P, C, T>(device, bound, space, false);
-  });
+  cuda_detail::with_types<P, typed_elements_of<P>>(
+      bound, [&]<class C, class T>(std::type_identity<C>, std::type_identity<T>) {
+        return launch_typed<P, C, T>(device, bound, space, false);
+      });
 }
 template <const program& P> std::int64_t size_cuda(const problem& bound) {
   const iteration_space space = make_iteration_space(P, bound);
-  return cuda_detail::with_types<P>(bound,
-                                    [&]<class C, class T>(std::type_identity<C>, std::type_identity<T>) {
-                                      return launch_typed<P, C, T>(cuda{nullptr}, bound, space, true);
-                                    });
+  return cuda_detail::with_types<P, typed_elements_of<P>>(
+      bound, [&]<class C, class T>(std::type_identity<C>, std::type_identity<T>) {
+        return launch_typed<P, C, T>(cuda{nullptr}, bound, space, true);
+      });
 }
 
 }  // namespace scandsl::ops

@@ -92,6 +92,12 @@ inline void check_scan(const array& x, const array& y, int dim, const scan_optio
   }
 }
 
+/// Throws argument_error on a chunk size below 1.
+inline void check_chunk_size(std::int64_t chunk_size) {
+  if (chunk_size < 1)
+    throw argument_error("chunk_size of at least 1", message(chunk_size), "give the positions in a chunk");
+}
+
 /// The options as views; a view that is not given stays unbound.
 struct scan_bindings {
   std::optional<erased_view> initial, final, offsets;

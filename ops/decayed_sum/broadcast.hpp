@@ -17,9 +17,9 @@ inline array broadcast(const char* operand, const array& given, const array& x) 
     wide.strides[i] = there ? given.strides[i - missing] : 0;
   }
   if (!fits)
-    throw shape_error(message("a ", operand, " that broadcasts against x of shape ", shape_text(x.extents, x.rank)),
-                      shape_text(given.extents, given.rank),
-                      "align trailing dimensions; each is x's extent or 1");
+    throw shape_error(
+        message("a ", operand, " that broadcasts against x of shape ", shape_text(x.extents, x.rank)),
+        shape_text(given.extents, given.rank), "align trailing dimensions; each is x's extent or 1");
   return wide;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include "scandsl/exec/cpu/run.hpp"
 #include "scandsl/exec/cuda_executor.hpp"
+#include "scandsl/ops/scan_gradients.hpp"
 #include "scandsl/ops/scan_options.hpp"
 
 namespace scandsl::ops {
@@ -26,5 +27,23 @@ void decayed_sum(const cuda& device, const array& x, const array& decay, int dim
                  const decayed_sum_options& options = {});
 void decayed_sum(cuda_sizing& device, const array& x, const array& decay, int dim, const array& y,
                  const decayed_sum_options& options = {});
+
+struct decayed_sum_gradients : scan_gradients {
+  std::optional<array> decay_gradient;  ///< written: of decay's shape and dtype, summed over what repeats
+};
+
+/// The gradient of decayed_sum, derived from its program: dx = r with r_t = dy_t + a_{t+1} r_{t+1}, da_t =
+/// h_{t-1} r_t, of a decay's logarithm a da. Sums over what decay repeats along are in float32 (float64 for
+/// float64) and of a fixed order.
+///
+/// `options` are those of the forward call (its final_state is not looked at). Shapes, dtypes and errors as
+/// in the forward call; x_gradient must not overlap what is read, unless it is the very view of y_cotangent
+/// or x.
+void decayed_sum_backward(const cpu& device, const array& x, const array& decay, int dim,
+                          const decayed_sum_gradients& gradients, const decayed_sum_options& options = {});
+void decayed_sum_backward(const cuda& device, const array& x, const array& decay, int dim,
+                          const decayed_sum_gradients& gradients, const decayed_sum_options& options = {});
+void decayed_sum_backward(cuda_sizing& device, const array& x, const array& decay, int dim,
+                          const decayed_sum_gradients& gradients, const decayed_sum_options& options = {});
 
 }  // namespace scandsl::ops

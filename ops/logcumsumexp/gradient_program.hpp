@@ -2,8 +2,8 @@
 #include "program.hpp"
 #include "scandsl/pass/gradient.hpp"
 
-namespace scandsl::ops::logcumsumexp_gradient {
+namespace scandsl::ops::logcumsumexp_program {
 
-inline constexpr auto program = gradient(logcumsumexp_program::program);
+inline constexpr auto gradient_program = gradient(program);
 
-}  // namespace scandsl::ops::logcumsumexp_gradient
+}  // namespace scandsl::ops::logcumsumexp_program

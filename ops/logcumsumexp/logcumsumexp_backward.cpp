@@ -14,7 +14,7 @@ void run_backward(Device& device, const array& input, int dim, const scan_gradie
   const int along = normalised_dim(input, dim);
   check_scan_gradients(input, along, gradients, options);
   const gradient_bindings bound(along, gradients, options);
-  run_on<logcumsumexp_gradient::program>(
+  run_on<logcumsumexp_program::gradient_program>(
       device, x = rows_along(input, along), dy = bound.dy, dfinal_state = bound.dfinal, dx = bound.dx,
       dinitial_state = bound.dinitial, reverse = options.reverse, exclusive = options.exclusive,
       initial_state = bound.initial, cu_seqlens = bound.offsets);

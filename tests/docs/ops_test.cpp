@@ -28,6 +28,19 @@ TEST_CASE("logcumsumexp in two calls", "[docs]") {
   for (std::size_t i = 0; i < y.size(); ++i) CHECK(y[i] == Approx(whole[i]));
 }
 
+TEST_CASE("logcumsumexp and its gradient", "[docs]") {
+  const std::vector<float> x = {0, 1, 2, 3}, dy = {0, 0, 0, 1};
+  std::vector<float> dx(4);
+  // [doc:logcumsumexp_backward]
+  // How the last y depends on every x: with each one's share of the sum of exponentials.
+  ops::scan_gradients gradients;
+  gradients.y_cotangent = array::of(dy.data(), {4});
+  gradients.x_gradient = array::of(dx.data(), {4});
+  ops::logcumsumexp_backward(cpu{}, array::of(x.data(), {4}), 0, gradients);
+  CHECK(dx[3] == Approx(std::exp(3.0) / (1 + std::exp(1.0) + std::exp(2.0) + std::exp(3.0))));
+  // [/doc:logcumsumexp_backward]
+}
+
 TEST_CASE("decayed_sum with a decay for each head", "[docs]") {
   const std::int64_t length = 10, heads = 3, features = 4;
   std::vector<bfloat16> x(static_cast<std::size_t>(length * heads * features), bfloat16(1.0F)), y(x.size());

@@ -168,19 +168,29 @@ inline constexpr bool is_float_type =
     std::is_same_v<T, float> || std::is_same_v<T, bfloat16> || std::is_same_v<T, float16>;
 template <class T> using arithmetic_for = std::conditional_t<std::is_same_v<T, float>, float, approximate>;
 
-/// The operands' types that P has kernels for, and what follows from them.
-template <const program& P, class Run> std::int64_t with_types(const problem& bound, Run&& run) {
+/// The element types that a program has kernels of their own for, where all its operands have one of them.
+struct typed_elements {
+  bool float32 = true, bfloat16 = true, float16 = true, float64 = true;
+};
+
+/// Calls run(arithmetic, element type) for the operands' types.
+template <const program& P, typed_elements Typed = typed_elements{}, class Run>
+std::int64_t with_types(const problem& bound, Run&& run) {
   dtype type = dtype::float32;
-  const bool common = common_type<P>(bound, type);
-  if (detail::computes_in_double(P, bound))
-    return common && type == dtype::float64
-               ? run(std::type_identity<double>{}, std::type_identity<double>{})
-               : run(std::type_identity<double>{}, std::type_identity<any_type>{});
-  if (common && type == dtype::float32) return run(std::type_identity<float>{}, std::type_identity<float>{});
-  if (common && type == dtype::bfloat16)
-    return run(std::type_identity<approximate>{}, std::type_identity<bfloat16>{});
-  if (common && type == dtype::float16)
-    return run(std::type_identity<approximate>{}, std::type_identity<float16>{});
+  const bool common = common_type<P>(bound, type), in_double = detail::computes_in_double(P, bound);
+  if constexpr (Typed.float64)
+    if (in_double && common && type == dtype::float64)
+      return run(std::type_identity<double>{}, std::type_identity<double>{});
+  if (in_double) return run(std::type_identity<double>{}, std::type_identity<any_type>{});
+  if constexpr (Typed.float32)
+    if (common && type == dtype::float32)
+      return run(std::type_identity<float>{}, std::type_identity<float>{});
+  if constexpr (Typed.bfloat16)
+    if (common && type == dtype::bfloat16)
+      return run(std::type_identity<approximate>{}, std::type_identity<bfloat16>{});
+  if constexpr (Typed.float16)
+    if (common && type == dtype::float16)
+      return run(std::type_identity<approximate>{}, std::type_identity<float16>{});
   return run(std::type_identity<float>{}, std::type_identity<any_type>{});
 }
 

@@ -1,0 +1,301 @@
+#include <array>
+
+#include "ops/op_case.hpp"
+#include "scandsl/ops/chunk_cumsum_decay.hpp"
+#include "scandsl/ops/decayed_sum.hpp"
+#include "scandsl/ops/logcumsumexp.hpp"
+#include "support/catch.hpp"
+
+// The ops' backward entries against textbook loops: the chain rule, walked back over a forward walk in
+// float64.
+
+using namespace op_test;
+
+namespace {
+
+/// One scanned sequence of x, a and g, in scan order, with what its backward adds up.
+struct chain {
+  std::vector<double> x, a, g;
+  double initial = 0, final_cotangent = 0;
+  std::vector<double> dx, da;
+  double dinitial = 0;
+
+  /// step(h, x, a) is the next state, pass(h, x, a, next, r) what r, the cotangent of `next`, gives to (h, x,
+  /// a).
+  template <class Step, class Pass> void walk(bool exclusive, Step step, Pass pass) {
+    const std::size_t n = x.size();
+    std::vector<double> h(n + 1, initial), r(n + 1, 0.0);
+    for (std::size_t t = 0; t < n; ++t) h[t + 1] = step(h[t], x[t], a[t]);
+    for (std::size_t t = 0; t < n; ++t) r[exclusive ? t : t + 1] += g[t];
+    r[n] += final_cotangent;
+    dx.assign(n, 0.0), da.assign(n, 0.0);
+    for (std::size_t t = n; t-- > 0;) {
+      const std::array<double, 3> to = pass(h[t], x[t], a[t], h[t + 1], r[t + 1]);
+      r[t] += to[0], dx[t] = to[1], da[t] = to[2];
+    }
+    dinitial = r[0];
+  }
+};
+
+double log_add_exp_step(double h, double x, double) {
+  const double most = std::max(h, x);
+  return most - most == 0.0 ? most + std::log1p(std::exp(std::min(h, x) - most)) : most;
+}
+std::array<double, 3> log_add_exp_back(double h, double x, double, double next, double r) {
+  const auto share = [&](double part) { return part == -INFINITY ? 0.0 : std::exp(part - next) * r; };
+  return {share(h), share(x), 0.0};
+}
+double decayed(double h, double x, double a) { return a * h + x; }
+std::array<double, 3> decayed_back(double h, double, double a, double, double r) { return {a * r, r, h * r}; }
+
+/// What is known of a case, and what is to come out.
+struct gradient_case {
+  const op_case& c;
+  std::vector<double> x, a, g, initial, final_cotangent;  ///< empty: absent (of a: 1 everywhere)
+  std::vector<double> dx, da, dinitial;
+
+  template <class Step, class Pass> void expect(Step step, Pass pass) {
+    const reference::columns columns = c.columns();
+    dx.assign(x.size(), 0.0), da.assign(x.size(), 0.0);
+    dinitial.assign(static_cast<std::size_t>(c.sequences() * columns.count()), 0.0);
+    for (std::int64_t column = 0; column < columns.count(); ++column)
+      for (std::int64_t s = 0; s < c.sequences(); ++s) {
+        const std::int64_t low = c.offsets.empty() ? 0 : c.offsets[static_cast<std::size_t>(s)],
+                           high = c.offsets.empty() ? c.length() : c.offsets[static_cast<std::size_t>(s) + 1];
+        const std::int64_t chunk = c.chunk > 0 ? c.chunk : std::max<std::int64_t>(1, high - low);
+        const auto state = static_cast<std::size_t>(s * columns.count() + column);
+        std::int64_t from = low;
+        do {  // a sequence without positions is its initial state
+          chain one;
+          const std::int64_t to = std::min(from + chunk, high);
+          std::vector<std::size_t> places;
+          for (std::int64_t t = from; t < to; ++t)
+            places.push_back(columns.at(column, c.reverse ? from + to - 1 - t : t));
+          for (const std::size_t at : places) {
+            one.x.push_back(x[at]), one.a.push_back(a.empty() ? 1.0 : a[at]);
+            one.g.push_back(g.empty() ? 0.0 : g[at]);
+          }
+          if (!initial.empty()) one.initial = initial[state];
+          if (!final_cotangent.empty()) one.final_cotangent = final_cotangent[state];
+          one.walk(c.exclusive, step, pass);
+          for (std::size_t i = 0; i < places.size(); ++i)
+            dx[places[i]] = one.dx[i], da[places[i]] = one.da[i];
+          dinitial[state] = one.dinitial;
+          from += chunk;
+        } while (from < high);
+      }
+  }
+};
+
+/// As mismatch, relative to the greatest element of the tensor: a gradient's own size.
+std::string gradient_mismatch(const char* id, dtype type, const std::vector<double>& expected,
+                              const std::vector<double>& got, double tolerance) {
+  double size = 0;
+  for (const double each : expected) size = std::max(size, std::fabs(each));
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double error = std::fabs(got[i] - expected[i]) - unit_roundoff(type) * std::fabs(expected[i]);
+    if (!(error <= tolerance * size + (type == dtype::float16 ? 0x1p-25 : 0.0)))
+      return message(id, "[", i, "]: expected ", expected[i], ", got ", got[i], " of a size of ", size);
+  }
+  return "";
+}
+
+/// Memory of a call: x, cotangents in, gradients out; and its options.
+template <class Options, class Gradients> struct backward_call {
+  std::mt19937 random;
+  operand_memory x, dy, dx, initial, dinitial, dfinal;
+  memory_of<std::int64_t> offsets;
+  Options options;
+  Gradients gradients;
+
+  backward_call(const op_case& c, unsigned seed, double low, double high)
+      : random(seed + 1000 * c.layout_seed),
+        x(random, c, c.type, c.extents, false, random_values(random, count_of(c.extents), low, high)),
+        dy(random, c, c.type, c.extents, false, random_values(random, count_of(c.extents), -1, 1)),
+        dx(random, c, c.type, c.extents, true),
+        initial(random, c, c.state_type, c.state_extents(), false,
+                random_values(random, count_of(c.state_extents()), -1, 1)),
+        dinitial(random, c, state_type(c), c.state_extents(), true),
+        dfinal(random, c, state_type(c), c.state_extents(), false,
+               random_values(random, count_of(c.state_extents()), -1, 1)),
+        offsets(c.offsets.begin(), c.offsets.end()) {
+    options.reverse = c.reverse;
+    options.exclusive = c.exclusive;
+    if (!c.offsets.empty()) options.cu_seqlens = array::of(offsets.data(), {c.sequences() + 1});
+    if (c.seeded) options.initial_state = initial.view();
+    if (seed % 11 != 0) gradients.y_cotangent = dy.view();
+    if (c.wants_state) gradients.final_state_cotangent = dfinal.view();
+    if (seed % 13 != 0) gradients.x_gradient = dx.view();
+    if (c.seeded || seed % 2 == 0) gradients.initial_state_gradient = dinitial.view();
+  }
+  static dtype state_type(const op_case& c) {
+    return c.type == dtype::float64 ? dtype::float64 : dtype::float32;
+  }
+  gradient_case known(const op_case& c) const {
+    gradient_case result{c, x.block.read(), {}, {}, {}, {}, {}, {}, {}};
+    if (gradients.y_cotangent) result.g = dy.block.read();
+    if (options.initial_state) result.initial = initial.block.read();
+    if (gradients.final_state_cotangent) result.final_cotangent = dfinal.block.read();
+    return result;
+  }
+  std::string compare(const op_case& c, const gradient_case& expected, double tolerance) const {
+    if (!dx.block.is_intact_around() || !dinitial.block.is_intact_around())
+      return "memory beside the gradients was written";
+    std::string wrong;
+    if (gradients.x_gradient)
+      wrong = gradient_mismatch("x_gradient", c.type, expected.dx, dx.block.read(), tolerance);
+    if (wrong.empty() && gradients.initial_state_gradient)
+      wrong = gradient_mismatch("initial_state_gradient", state_type(c), expected.dinitial,
+                                dinitial.block.read(), tolerance);
+    return wrong;
+  }
+};
+
+/// Every third of the forward's cases: each compiles no more, but a backward walks twice.
+template <class F> void for_each_gradient_case(F f) {
+  for_each_case([&](const op_case& c, unsigned seed) {
+    if (seed % 3 == 0 || c.length() < 100) f(c, seed);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("logcumsumexp's gradient over shapes, dimensions, types and options", "[ops][gradient]") {
+  for_each_gradient_case([](const op_case& c, unsigned seed) {
+    INFO(c << " seed " << seed);
+    backward_call<ops::scan_options, ops::scan_gradients> call(c, seed, -4, 4);
+    run_on_device([&](auto& device) {
+      ops::logcumsumexp_backward(device, call.x.view(), c.dim, call.gradients, call.options);
+    });
+    gradient_case expected = call.known(c);
+    if (!c.seeded) expected.initial.assign(static_cast<std::size_t>(count_of(c.state_extents())), -INFINITY);
+    expected.expect(log_add_exp_step, log_add_exp_back);
+    if (!c.seeded) std::fill(expected.dinitial.begin(), expected.dinitial.end(), 0.0);  // of -inf, as of x
+    CHECK(call.compare(c, expected, tolerance_of(c)) == "");
+  });
+}
+
+namespace {
+
+std::vector<extent_list> decay_shapes(const extent_list& extents) {
+  extent_list ones(extents.size(), 1), half = extents, other = extents;
+  for (std::size_t i = 0; i < half.size(); ++i) (i % 2 == 0 ? half : other)[i] = 1;
+  return {extents, ones, half, other, {extents.back()}, {}};
+}
+/// Where in a decay of shape `extents` an element of x finds its own.
+std::vector<std::size_t> places_in_decay(const op_case& c, const extent_list& extents) {
+  std::vector<std::size_t> result;
+  for (std::int64_t at = 0; at < count_of(c.extents); ++at) {
+    std::int64_t rest = at, offset = 0, stride = 1;
+    for (std::size_t i = c.extents.size(), j = extents.size(); i-- > 0;) {
+      const std::int64_t index = rest % c.extents[i];
+      rest /= c.extents[i];
+      if (j == 0) continue;
+      --j;
+      if (extents[j] != 1) offset += index * stride;
+      stride *= extents[j];
+    }
+    result.push_back(static_cast<std::size_t>(offset));
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("decayed_sum's gradient over shapes, types, options and broadcasts of the decay",
+          "[ops][gradient]") {
+  for_each_gradient_case([](const op_case& c, unsigned seed) {
+    const std::vector<extent_list> shapes = decay_shapes(c.extents);
+    const extent_list& decay_extents = shapes[seed / 2 % shapes.size()];
+    const bool log_decay = seed % 5 == 1, wants_decay = seed % 4 != 1;
+    const dtype decay_type = seed % 2 == 0 ? c.type : dtype::float32;
+    INFO(c << " seed " << seed << " decay of rank " << decay_extents.size());
+    backward_call<ops::decayed_sum_options, ops::decayed_sum_gradients> call(c, seed, -2, 2);
+    operand_memory decay(
+        call.random, c, decay_type, decay_extents, false,
+        random_values(call.random, count_of(decay_extents), log_decay ? -2 : 0, log_decay ? 0 : 1));
+    operand_memory ddecay(call.random, c, decay_type, decay_extents, true);
+    call.options.log_decay = log_decay;
+    if (wants_decay) call.gradients.decay_gradient = ddecay.view();
+    run_on_device([&](auto& device) {
+      ops::decayed_sum_backward(device, call.x.view(), decay.view(), c.dim, call.gradients, call.options);
+    });
+    gradient_case expected = call.known(c);
+    const std::vector<double> held = decay.block.read();
+    const std::vector<std::size_t> places = places_in_decay(c, decay_extents);
+    for (const std::size_t at : places) expected.a.push_back(log_decay ? std::exp(held[at]) : held[at]);
+    expected.expect(decayed, decayed_back);
+    CHECK(call.compare(c, expected, tolerance_of(c)) == "");
+    if (!wants_decay) return;
+    std::vector<double> sums(held.size(), 0.0);
+    for (std::size_t i = 0; i < places.size(); ++i)
+      sums[places[i]] += expected.da[i] * (log_decay ? expected.a[i] : 1.0);
+    CHECK(ddecay.block.is_intact_around());
+    CHECK(gradient_mismatch("decay_gradient", decay_type, sums, ddecay.block.read(), tolerance_of(c)) == "");
+  });
+}
+
+TEST_CASE("chunk_cumsum_decay's gradient over shapes, types, chunks and options", "[ops][gradient]") {
+  for_each_gradient_case([](op_case c, unsigned seed) {
+    const std::int64_t chunks[] = {1, 3, 128, 300, 100000};
+    c.chunk = chunks[seed % 5];
+    const dtype cotangent_type = seed % 4 == 0 && c.type != dtype::float64 ? dtype::float32 : c.type;
+    INFO(c << " seed " << seed);
+    std::mt19937 random(seed);
+    operand_memory dy(random, c, cotangent_type, c.extents, false,
+                      random_values(random, count_of(c.extents), -1, 1));
+    operand_memory dx(random, c, c.type, c.extents, true);
+    const memory_of<std::int32_t> offsets(c.offsets.begin(), c.offsets.end());
+    ops::chunk_cumsum_options options;
+    options.dim = c.dim, options.chunk_size = c.chunk;
+    options.reverse = c.reverse, options.exclusive = c.exclusive;
+    if (!c.offsets.empty()) options.cu_seqlens = array::of(offsets.data(), {c.sequences() + 1});
+    run_on_device(
+        [&](auto& device) { ops::chunk_cumsum_decay_backward(device, dy.view(), dx.view(), options); });
+    gradient_case expected{c, dy.block.read(), {}, dy.block.read(), {}, {}, {}, {}, {}};
+    expected.expect(decayed, decayed_back);
+    CHECK(dx.block.is_intact_around());
+    CHECK(gradient_mismatch("log_decay_gradient", c.type, expected.dx, dx.block.read(), tolerance_of(c)) ==
+          "");
+  });
+}
+
+TEST_CASE("logcumsumexp's gradient at infinities and over the whole range", "[ops][gradient]") {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const auto gradient_of = [](memory_of<float> x) {
+    memory_of<float> dy(x.size(), 1.0F), dx(x.size(), -7.0F);
+    const auto count = static_cast<std::int64_t>(x.size());
+    ops::scan_gradients gradients;
+    gradients.y_cotangent = array::of(dy.data(), {count});
+    gradients.x_gradient = array::of(dx.data(), {count});
+    run_on_device([&](auto& device) {
+      ops::logcumsumexp_backward(device, array::of(x.data(), {count}), 0, gradients);
+    });
+    return dx;
+  };
+  CHECK(gradient_of({-infinity, -infinity, -infinity}) == memory_of<float>{0, 0, 0});
+  CHECK(gradient_of({-infinity, 0, -infinity, -1e4F}) == memory_of<float>{0, 3, 0, 0});
+  CHECK(gradient_of({-1e4F, 1e4F, 0}) == memory_of<float>{1, 2, 0});
+  CHECK(gradient_of({3e38F, -3e38F}) == memory_of<float>{2, 0});
+  const memory_of<float> beyond = gradient_of({1, infinity, 2});
+  CHECK(beyond[0] == 1);
+  CHECK(std::isnan(beyond[1]));
+}
+
+TEST_CASE("what the backward entries refuse", "[ops][gradient][errors]") {
+  memory_of<float> values(12, 0.5F), other(12);
+  memory_of<double> wide(12);
+  const array x = array::of(values.data(), {3, 4});
+  const auto refuses = [&](const ops::scan_gradients& gradients) {
+    const cpu device{};
+    ops::logcumsumexp_backward(device, x, 1, gradients);
+  };
+  ops::scan_gradients gradients;
+  gradients.y_cotangent = array::of(other.data(), {4, 3});
+  CHECK_THROWS_AS(refuses(gradients), shape_error);
+  gradients.y_cotangent = array::of(wide.data(), {3, 4});
+  CHECK_THROWS_AS(refuses(gradients), dtype_error);
+  gradients.y_cotangent.reset();
+  gradients.final_state_cotangent = array::of(other.data(), {4});
+  CHECK_THROWS_AS(refuses(gradients), shape_error);
+}
