@@ -158,13 +158,13 @@ struct quantity {
 
   template <class P, class... A> static constexpr quantity apply(const A&... arguments) {
     const std::array<quantity, sizeof...(A)> given{quantity(arguments)...};
-    derivation* d = nullptr;
-    for (const quantity& q : given)
-      if (q.owner != nullptr) d = q.owner;
-    if (d == nullptr) throw "scandsl: a derivative rule computes with numbers alone; write the result";
+    derivation* built = nullptr;
+    for (const quantity& each : given)
+      if (each.owner != nullptr) built = each.owner;
+    if (built == nullptr) throw "scandsl: a derivative rule computes with numbers alone; write the result";
     node_id operands[3] = {no_node, no_node, no_node};
-    for (std::size_t i = 0; i < given.size(); ++i) operands[i] = given[i].in(*d);
-    return quantity(*d, d->apply(primitive::index<P>, operands[0], operands[1], operands[2]));
+    for (std::size_t i = 0; i < given.size(); ++i) operands[i] = given[i].in(*built);
+    return quantity(*built, built->apply(primitive::index<P>, operands[0], operands[1], operands[2]));
   }
 };
 
@@ -172,9 +172,10 @@ namespace detail {
 
 using operand_quantities = std::array<quantity, 3>;
 
-/// P::pullback for any P: the cotangents of the operands x of y = P(x...), for the cotangent g of y.
+/// P::pullback for any P: the cotangents of its arguments.
 template <class P>
-constexpr operand_quantities pullback_of(quantity g, const operand_quantities& x, quantity y) {
+constexpr operand_quantities pullback_of(quantity cotangent, const operand_quantities& arguments,
+                                         quantity value) {
   operand_quantities result{};
   const auto keep = [&result](const auto& cotangents) {
     for (std::size_t i = 0; i < cotangents.size(); ++i) result[i] = cotangents[i];
@@ -182,11 +183,11 @@ constexpr operand_quantities pullback_of(quantity g, const operand_quantities& x
   if constexpr (P::result == value_kind::truth)
     return result;  // a condition passes nothing
   else if constexpr (P::arity == 1)
-    keep(P::pullback(g, x[0], y));
+    keep(P::pullback(cotangent, arguments[0], value));
   else if constexpr (P::arity == 2)
-    keep(P::pullback(g, x[0], x[1], y));
+    keep(P::pullback(cotangent, arguments[0], arguments[1], value));
   else
-    keep(P::pullback(g, x[0], x[1], x[2], y));
+    keep(P::pullback(cotangent, arguments[0], arguments[1], arguments[2], value));
   return result;
 }
 inline constexpr auto pullbacks = []<class... P>(std::type_identity<std::tuple<P...>>) {
@@ -196,19 +197,19 @@ inline constexpr auto pullbacks = []<class... P>(std::type_identity<std::tuple<P
 /// The cotangents of those of a node's operands that `is_wanted`, 0 for the others; `value` gives the
 /// quantity of a node.
 template <class Value, class IsWanted>
-constexpr operand_quantities pull_back(derivation& d, const node& n, quantity g, quantity y, Value value,
-                                       IsWanted is_wanted) {
-  operand_quantities x{};
-  for (std::size_t i = 0; i < x.size(); ++i)
-    if (n.operand[i] != no_node) x[i] = value(n.operand[i]);
-  const int before = d.target.result.nodes.count;
-  operand_quantities result = pullbacks[n.function](g, x, y);
+constexpr operand_quantities pull_back(derivation& built, const node& applied, quantity cotangent,
+                                       quantity its_value, Value value, IsWanted is_wanted) {
+  operand_quantities arguments{};
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    if (applied.operand[i] != no_node) arguments[i] = value(applied.operand[i]);
+  const int before = built.target.result.nodes.count;
+  operand_quantities result = pullbacks[applied.function](cotangent, arguments, its_value);
   std::array<node_id, 3> kept{no_node, no_node, no_node};
   for (std::size_t i = 0; i < result.size(); ++i)
-    if (n.operand[i] != no_node && is_wanted(n.operand[i])) kept[i] = result[i].in(d);
-  d.keep_only(before, kept);
+    if (applied.operand[i] != no_node && is_wanted(applied.operand[i])) kept[i] = result[i].in(built);
+  built.keep_only(before, kept);
   for (std::size_t i = 0; i < result.size(); ++i)
-    result[i] = kept[i] == no_node ? quantity() : quantity(d, kept[i]);
+    result[i] = kept[i] == no_node ? quantity() : quantity(built, kept[i]);
   return result;
 }
 

@@ -12,8 +12,9 @@ namespace scandsl::detail {
 /// element_t^T (after_t + q_{t+1}), the initial value's is the last q.
 template <class Pass> class scan_adjoint {
 public:
-  constexpr scan_adjoint(derivation& d, const program& source, const dependence& depends, int scan, Pass pass)
-      : d_(d), f_(source), depends_(depends), s_(source.scans[scan]), scan_(scan), pass_(pass) {
+  constexpr scan_adjoint(derivation& built, const program& source, const dependence& depends, int scan,
+                         Pass pass)
+      : d_(built), f_(source), depends_(depends), s_(source.scans[scan]), scan_(scan), pass_(pass) {
     for (component_vector* v : {&after_, &before_, &final_, &received_})
       for (quantity& q : *v) q = number(0.0);
   }
