@@ -29,23 +29,29 @@ SLOW = {"walk_kernel"}  # calls walk_on and does nothing else
 # Hot kernels that read registers back from local memory, and at how many places at most. The counts are nvcc
 # 13.0's, rounded up a little for other releases. The first line that fits a kernel's name counts.
 SPILLS = [
-    # Three blocks a multiprocessor leave 80 registers. Where the lane lies waits while its elements are
-    # loaded; and an exponential in float64 alone takes 30.
-    ("logcumsumexp double one_tile row*", 80),
-    ("decayed_sum double one_tile row*", 36),
-    ("logcumsumexp * one_tile row*", 16),
-    ("decayed_sum * one_tile row*", 16),
-    ("logcumsumexp double stream strip*", 2),
-    # Two blocks and their scouts leave 80 or 128. The numbers and addresses of the tiles that a block has
-    # begun wait between the turns of its loop.
-    ("logcumsumexp * lookback strip*", 150),
-    ("decayed_sum * lookback strip*", 80),
-    ("logcumsumexp * lookback row*", 80),
-    ("decayed_sum * lookback row*", 64),
+    # Three blocks a multiprocessor leave 80 registers; an exponential in float64 alone takes 30.
+    ("logcumsumexp double one_tile row*", 24),
+    # Two operands of 32 elements a thread wait in registers.
+    ("decayed_sum *16 stream row*", 4),
+    ("decayed_sum.gradient_without_decay bfloat16 stream row*", 64),
+    # A look-back's blocks and their scouts leave 96 or 128. The numbers and addresses of the tiles that a block
+    # has begun wait between the turns of its loop.
+    ("logcumsumexp * lookback strip*", 40),
+    ("decayed_sum * lookback strip*", 16),
+    ("decayed_sum.gradient_without_decay * lookback strip*", 80),
+    ("logcumsumexp * lookback row*", 12),
+    ("decayed_sum * lookback row*", 8),
+    ("decayed_sum.gradient_without_decay * lookback row*", 32),
 ]
-# Hot kernels with narrower accesses. Four lanes of 16 bits a thread: eight lanes' states would not fit in its
-# registers.
-NARROW = ["logcumsumexp *16 lookback strip<4*", "decayed_sum *16 lookback strip<4*"]
+# Hot kernels with narrower accesses.
+NARROW = [
+    # Four lanes of 16 bits a thread: eight lanes' states would not fit in its registers.
+    "logcumsumexp *16 lookback strip<4*",
+    "decayed_sum *16 lookback strip<4*",
+    "decayed_sum.gradient_without_decay *16 lookback strip<4*",
+    # What a sum along a lane gives is one number.
+    "decayed_sum.gradient_per_lane *",
+]
 
 
 @dataclass
@@ -72,11 +78,12 @@ def short_name(symbol: str) -> tuple:
     """The template's name, and a readable name, of a kernel whose symbol is demangled."""
     plain = symbol.strip().replace("scandsl::", "").replace("cuda_detail::", "").removeprefix("void ")
     kind = re.match(r"\w+", plain)[0]
-    typed = re.search(r"kernel_group<(?:ops::)?(\w+?)(?:_program::program)?, \d+>, (\w+), (\w+)", plain)
+    typed = re.search(r"kernel_group<(?:ops::)?([\w:]+), \d+>, (\w+), (\w+)", plain)
     if not typed:
         return kind, plain
     arrangement = re.search(r"\b(strip|row)<typed_kernel<.*>, ((?:-?\d+(?:, )?)+)> ?>\(", plain)
     op, compute, element = typed.groups()
+    op = op.removesuffix("_program::program").replace("_program::", ".")  # decayed_sum.gradient_per_step
     elements = f"{compute} any" if element == "any_type" else element
     where = f"{arrangement[1]}<{arrangement[2]}>" if arrangement else ""
     return kind, f"{op} {elements} {kind.removesuffix('_kernel')} {where}"
