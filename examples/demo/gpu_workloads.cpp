@@ -48,7 +48,7 @@ template <class T> bool measure_all() {
 }  // namespace
 
 bool run_workloads_on_gpu() {
-  heading("3. The same programs on the GPU: " + gpu_name());
+  heading("4. The same programs on the GPU: " + gpu_name());
   std::puts(
       "Times in milliseconds by the GPU's clock. The copy moves the same bytes within the GPU's memory; "
       "`of copy` is\n"

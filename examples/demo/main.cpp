@@ -3,6 +3,7 @@
 #ifdef SCANDSL_DEMO_GPU
 #include "gpu_workloads.hpp"
 #endif
+#include "derived.hpp"
 #include "smooth.hpp"
 #include "text.hpp"
 #include "workloads.hpp"
@@ -15,6 +16,7 @@ int main(int argc, char** argv) {
   try {
     const bool smoothed = demo::smooth_record(argv[1], argv[2]);
     bool measured = demo::run_workloads();
+    measured &= demo::run_derived_gradient();
 #ifdef SCANDSL_DEMO_GPU
     measured &= demo::run_workloads_on_gpu();
 #endif
