@@ -11,7 +11,7 @@ namespace {
 /// Batch, length, width and packed sequences: few of everything; lanes that fill no vector, and more than a
 /// warp's; ragged, with many tiles along n in a strip; one long axis each, along which lanes look back.
 const generate::sizes shapes[] = {{2, 24, 3, 4},   {1, 1, 1, 1},    {2, 65, 70, 4},  {3, 997, 19, 7},
-                                  {3, 2500, 1, 9}, {2, 3, 2500, 2}, {2500, 2, 3, 3}, {1, 2500, 16, 1}};
+                                  {3, 4500, 1, 9}, {2, 3, 4500, 2}, {2500, 2, 3, 3}, {1, 2500, 16, 1}};
 
 /// An axis as two dimensions where it divides.
 std::vector<std::int64_t> parts_of(std::int64_t extent) {

@@ -23,15 +23,28 @@ using namespace support;
 using extent_list = std::vector<std::int64_t>;
 
 /// Runs op(device) on the CPU; with SCANDSL_TEST_MANAGED on the GPU, waiting for it. There long lanes look
-/// back, or (SCANDSL_TEST_WALKS) are walked for want of a workspace.
+/// back, or (SCANDSL_TEST_WALKS) are walked for want of a workspace, unless the op cannot do without.
 #ifdef SCANDSL_TEST_MANAGED
 inline constexpr bool on_gpu = true;
 template <class Op> void run_on_device(Op op) {
-  cuda_sizing size;
-  if (std::getenv("SCANDSL_TEST_WALKS") == nullptr) op(size);
-  memory_of<std::byte> workspace(static_cast<std::size_t>(size.bytes), std::byte{0x5a});
-  const cuda device{nullptr, {workspace.data(), size.bytes}};
-  op(device);
+  memory_of<std::byte> workspace;
+  const auto run_sized = [&] {
+    cuda_sizing size;
+    op(size);
+    workspace.assign(static_cast<std::size_t>(size.bytes), std::byte{0x5a});
+    const cuda device{nullptr, {workspace.data(), size.bytes}};
+    op(device);
+  };
+  if (std::getenv("SCANDSL_TEST_WALKS") == nullptr) {
+    run_sized();
+  } else {
+    try {
+      const cuda bare{nullptr};
+      op(bare);
+    } catch (const argument_error&) {
+      run_sized();
+    }
+  }
   if (const cudaError_t status = cudaDeviceSynchronize(); status != cudaSuccess)
     throw std::runtime_error(cudaGetErrorString(status));
 }
