@@ -55,7 +55,7 @@ struct pool {
     return data + call % parts * size;
   }
 };
-pool pool_x, pool_decay, pool_y;
+pool pool_x, pool_decay, pool_y, pool_g, pool_z;
 
 __global__ void __launch_bounds__(512) copy(const uint4* from, uint4* to, std::int64_t count) {
   std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * 2048 + threadIdx.x;
@@ -82,6 +82,7 @@ struct row {
   int axis;
   std::int64_t bytes;
   std::function<void(int)> call;
+  std::string pass = "forward";
 };
 std::string filter;
 
@@ -97,7 +98,7 @@ void measure(const row& r) {
     name += (i > 0 ? "x" : "") + std::to_string(r.shape[i]);
     shape += (i > 0 ? ", " : "") + std::to_string(r.shape[i]);
   }
-  name += "/axis" + std::to_string(r.axis);
+  name += "/axis" + std::to_string(r.axis) + "/" + r.pass;
   shape += "]";
   if (!filter.empty() && name.find(filter) == std::string::npos) return;
   cudaEvent_t begin, middle, end;
@@ -122,11 +123,11 @@ void measure(const row& r) {
   for (const cudaEvent_t e : {begin, middle, end}) check(cudaEventDestroy(e));
   const double ms = median(ours), copy_ms = median(copies), mib = static_cast<double>(r.bytes) / (1 << 20);
   const auto print = [&](const char* provider, double time) {
-    std::printf("{\"op\": \"%s\", \"pass\": \"forward\", \"case\": \"%s\", \"dtype\": \"%s\", \"shape\": %s, "
+    std::printf("{\"op\": \"%s\", \"pass\": \"%s\", \"case\": \"%s\", \"dtype\": \"%s\", \"shape\": %s, "
                 "\"axis\": %d, \"provider\": \"%s\", \"ms\": %.4g, \"gbs\": %.4g, \"of_copy\": %.3f, "
                 "\"mib\": %.4g}\n",
-                r.op.c_str(), r.variant.c_str(), r.dtype.c_str(), shape.c_str(), r.axis, provider, time,
-                static_cast<double>(r.bytes) / time * 1e-6, copy_ms / time, mib);
+                r.op.c_str(), r.pass.c_str(), r.variant.c_str(), r.dtype.c_str(), shape.c_str(), r.axis,
+                provider, time, static_cast<double>(r.bytes) / time * 1e-6, copy_ms / time, mib);
   };
   print("scandsl", ms);
   print("copy", copy_ms);
@@ -182,6 +183,46 @@ template <class T> void add_chunk_cumsum(const char* dtype, std::vector<std::int
            })});
 }
 
+// Backward: of x, and of decay where it has a decay for each element. pool_g holds the cotangents.
+template <class T> ops::scan_gradients gradients_of(const std::vector<std::int64_t>& shape, int call) {
+  ops::scan_gradients gradients;
+  gradients.y_cotangent = operand<const T>(pool_g, shape, call);
+  gradients.x_gradient = operand<T>(pool_y, shape, call);
+  return gradients;
+}
+template <class T>
+void add_logcumsumexp_backward(const char* dtype, std::vector<std::int64_t> shape, int axis) {
+  measure({"logcumsumexp", "none", dtype, shape, axis,
+           3 * count_of(shape) * static_cast<std::int64_t>(sizeof(T)),
+           with_workspace([=](auto& device, int call) {
+             ops::logcumsumexp_backward(device, operand<T>(pool_x, shape, call), axis,
+                                        gradients_of<T>(shape, call));
+           }),
+           "backward"});
+}
+template <class T>
+void add_decayed_sum_backward(const char* dtype, std::vector<std::int64_t> shape, int axis) {
+  measure({"decayed_sum", "element_decay", dtype, shape, axis,
+           5 * count_of(shape) * static_cast<std::int64_t>(sizeof(T)),
+           with_workspace([=](auto& device, int call) {
+             ops::decayed_sum_gradients gradients;
+             static_cast<ops::scan_gradients&>(gradients) = gradients_of<T>(shape, call);
+             gradients.decay_gradient = operand<T>(pool_z, shape, call);
+             ops::decayed_sum_backward(device, operand<T>(pool_x, shape, call),
+                                       operand<T>(pool_decay, shape, call), axis, gradients);
+           }),
+           "backward"});
+}
+template <class T> void add_chunk_cumsum_backward(const char* dtype, std::vector<std::int64_t> shape) {
+  measure({"chunk_cumsum_decay", "forward", dtype, shape, 1,
+           2 * count_of(shape) * static_cast<std::int64_t>(sizeof(T)),
+           with_workspace([=](auto& device, int call) {
+             ops::chunk_cumsum_decay_backward(device, operand<T>(pool_g, shape, call),
+                                              operand<T>(pool_y, shape, call));
+           }),
+           "backward"});
+}
+
 constexpr axis<"n"> n;
 constexpr tensor<"x"> x;
 constexpr tensor<"y"> y;
@@ -220,6 +261,13 @@ int main(int argc, char** argv) {
     for (const std::int64_t width : {128, 1})
       for (const std::int64_t length : {8192, 32768})
         add_chunk_cumsum<bfloat16>("bf16", {16, length, 16, width}, reverse);
+  pool_g.fill_with(true, -1.0F, 1.0F);
+  pool_z.fill_with(true, 0.0F, 0.0F);
+  for (const int along : {2, 1}) {
+    add_logcumsumexp_backward<bfloat16>("bf16", {12, 8192, 2048}, along);
+    add_decayed_sum_backward<bfloat16>("bf16", {12, 8192, 2048}, along);
+  }
+  add_chunk_cumsum_backward<bfloat16>("bf16", {16, 32768, 16, 128});
   pool_x.fill_with(false, -2.0F, 2.0F);
   add_logcumsumexp<float>("f32", {12, 8192, 2048}, 2);
   add_logcumsumexp<float>("f32", {12, 8192, 2048}, 1);

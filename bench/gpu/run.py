@@ -58,12 +58,19 @@ def torch_rows(ours: list[dict]) -> list[dict]:
         torch.compiler.reset()  # else many shapes reach the limit of recompilations and run eagerly
         for provider, call in (("torch", eager), ("torch_compile", torch.compile(eager, dynamic=False))):
             inputs = [torch.randn(row["shape"], device="cuda").to(dtypes[row["dtype"]]) for _ in range(2)]
+            backward = row["pass"] == "backward"
+            cotangent = torch.randn_like(inputs[0]) if backward else None
             times = []
             try:
                 for i in range(12):
                     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+                    x = inputs[i % 2].requires_grad_(backward)
+                    y = call(x) if backward else None
                     begin.record()
-                    call(inputs[i % 2])
+                    if backward:
+                        torch.autograd.grad(y, x, cotangent)
+                    else:
+                        call(x)
                     end.record()
                     end.synchronize()
                     if i >= 2:
