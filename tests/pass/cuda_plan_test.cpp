@@ -85,18 +85,21 @@ TEST_CASE("packed sequences are blocks of their own", "[pass][cuda]") {
   const cuda_kernel_plan plan = plan_for<with_last>({{4, 1000}}, {{1000, 1}}, 0, 7);
   CHECK(plan.packed);
   CHECK(plan.segments == 7);
+  // Of their rows, which are long or short, each has a warp at least: shorter ones do not walk.
+  CHECK(plan_for<summed>({{4, 16}}, {{16, 1}}, 0, 7).lane_threads == 32);
 }
 
 TEST_CASE("few lanes look back, where the program and the kernels can", "[pass][cuda]") {
   const dims one{{1, 1 << 24}}, steps{{1 << 24, 1}};
   const cuda_kernel_plan row = plan_for<summed>(one, steps, 0, 0, true);
-  CHECK(row.lane_threads == cuda_row_policy::threads);
-  CHECK(row.lookback_tiles == (1 << 24) / (256 * 8 * 4));
+  constexpr int tile = cuda_lookback_policy::row_threads * 8 * 4;
+  CHECK(row.lane_threads == cuda_lookback_policy::row_threads);
+  CHECK(row.lookback_tiles == (1 << 24) / tile);
   const cuda_kernel_plan strip = plan_for<with_last>({{64, 1}}, {{100000, 64}}, 0, 0, true);
   CHECK(strip.lane_threads == 8);  // 64 lanes of 2 bytes: one line of memory
   CHECK(strip.lookback_tiles == (100000 + 127) / 128);
   // Long chunks are lanes; each has its tiles.
-  CHECK(plan_for<summed>(one, steps, 1 << 20, 0, true).lookback_tiles == (1 << 20) / (256 * 8 * 4));
+  CHECK(plan_for<summed>(one, steps, 1 << 20, 0, true).lookback_tiles == (1 << 20) / tile);
   CHECK(plan_for<summed>(one, steps, 0, 0, false).lookback_tiles == 0);  // no such kernel
   CHECK(plan_for<summed>({{264, 1 << 20}}, {{1 << 20, 1}}, 0, 0, true).lookback_tiles == 0);  // lanes enough
   CHECK(plan_for<summed>({{1, 8192}}, {{8192, 1}}, 0, 0, true).lookback_tiles == 0);          // one tile
