@@ -34,8 +34,8 @@ SPILLS = [
     # Two operands of 32 elements a thread wait in registers.
     ("decayed_sum *16 stream row*", 4),
     ("decayed_sum.gradient_without_decay bfloat16 stream row*", 64),
-    # A look-back's blocks and their scouts leave 96 or 128. The numbers and addresses of the tiles that a block
-    # has begun wait between the turns of its loop.
+    # A look-back's blocks and their scouts leave 96 or 128. The numbers and addresses of the tiles that a
+    # block has begun wait between the turns of its loop.
     ("logcumsumexp * lookback strip*", 40),
     ("decayed_sum * lookback strip*", 16),
     ("decayed_sum.gradient_without_decay * lookback strip*", 80),
