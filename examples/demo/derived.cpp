@@ -36,9 +36,12 @@ double largest_error(const float* values, const float* cotangents, const float* 
       expected[t] = std::exp(static_cast<double>(values[first + t])) * received;
       size = std::max(size, std::abs(expected[t]));
     }
-    for (std::size_t t = 0; t < length; ++t)
-      error = std::max(error, std::abs(static_cast<double>(gradients[first + t]) - expected[t]) / size);
-    largest = std::max(largest, std::isnan(error) ? INFINITY : error);
+    for (std::size_t t = 0; t < length; ++t) {
+      const double difference = std::abs(static_cast<double>(gradients[first + t]) - expected[t]) / size;
+      // Written so that a NaN counts as infinitely far.
+      error = difference <= error ? error : std::isnan(difference) ? INFINITY : difference;
+    }
+    largest = std::max(largest, error);
   }
   return largest;
 }

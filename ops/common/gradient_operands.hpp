@@ -18,18 +18,6 @@ inline constexpr tensor<"dfinal_state"> dfinal_state;
 
 }  // namespace gradient_names
 
-/// The shape of the states of a scan along `dim` of x.
-struct state_shape {
-  std::int64_t extents[max_rank] = {};
-  int rank = 0;
-
-  state_shape(const array& x, int dim, const scan_options& options) {
-    if (options.cu_seqlens) extents[rank++] = options.cu_seqlens->extents[0] - 1;
-    for (int i = 0; i < x.rank; ++i)
-      if (i != dim) extents[rank++] = x.extents[i];
-  }
-};
-
 /// Checks x, the options as in the forward call, and what goes in and comes out. Throws shape_error and
 /// dtype_error.
 inline void check_scan_gradients(const array& x, int dim, const scan_gradients& gradients,

@@ -63,31 +63,39 @@ inline erased_view state_view(const array& state, bool packed) {
   return view;
 }
 
+/// The shape of the states of a scan along `dim` of x.
+struct state_shape {
+  std::int64_t extents[max_rank] = {};
+  int rank = 0;
+
+  state_shape(const array& x, int dim, const scan_options& options) {
+    if (options.cu_seqlens) extents[rank++] = options.cu_seqlens->extents[0] - 1;
+    for (int i = 0; i < x.rank; ++i)
+      if (i != dim) extents[rank++] = x.extents[i];
+  }
+};
+
 /// Checks x, y and the options of a scan along `dim` of x. Throws shape_error and dtype_error.
 inline void check_scan(const array& x, const array& y, int dim, const scan_options& options,
                        const char* operand = "x") {
   require_floating(operand, x);
   require_shape("y", y, x.extents, x.rank);
-  std::int64_t extents[max_rank];
-  int rank = 0;
-  if (options.cu_seqlens) {
-    if (options.cu_seqlens->rank != 1 || options.cu_seqlens->extents[0] < 1)
-      throw shape_error("cu_seqlens of shape [S + 1]",
-                        shape_text(options.cu_seqlens->extents, options.cu_seqlens->rank),
-                        "give the S + 1 boundaries of S packed sequences");
-    extents[rank++] = options.cu_seqlens->extents[0] - 1;
-  }
-  if (rank + x.rank - 1 > max_rank)
-    throw shape_error(message(operand, " of rank at most ", max_rank - rank + 1, " with packed states"),
-                      message("rank ", x.rank), message("merge dimensions of ", operand));
-  for (int i = 0; i < x.rank; ++i)
-    if (i != dim) extents[rank++] = x.extents[i];
+  const int packed_rank = options.cu_seqlens ? 1 : 0;
+  if (options.cu_seqlens && (options.cu_seqlens->rank != 1 || options.cu_seqlens->extents[0] < 1))
+    throw shape_error("cu_seqlens of shape [S + 1]",
+                      shape_text(options.cu_seqlens->extents, options.cu_seqlens->rank),
+                      "give the S + 1 boundaries of S packed sequences");
+  if (packed_rank + x.rank - 1 > max_rank)
+    throw shape_error(
+        message(operand, " of rank at most ", max_rank - packed_rank + 1, " with packed states"),
+        message("rank ", x.rank), message("merge dimensions of ", operand));
+  const state_shape state(x, dim, options);
   if (options.initial_state) {
-    require_shape("initial_state", *options.initial_state, extents, rank);
+    require_shape("initial_state", *options.initial_state, state.extents, state.rank);
     require_dtype("initial_state", *options.initial_state, dtype::float32, x.type);
   }
   if (options.final_state) {
-    require_shape("final_state", *options.final_state, extents, rank);
+    require_shape("final_state", *options.final_state, state.extents, state.rank);
     require_dtype("final_state", *options.final_state, state_dtype(x.type), state_dtype(x.type));
   }
 }

@@ -25,8 +25,8 @@ void logcumsumexp(cuda_sizing& device, const array& x, int dim, const array& y,
                   const scan_options& options = {});
 
 /// The gradient of logcumsumexp, derived from its program: dx_t = exp(x_t - y_t) r_t with r_t = dy_t +
-/// exp(y_t - y_{t+1}) r_{t+1}. It needs x and no y. Positions and
-/// initial states of -inf have gradient 0, also where y is -inf.
+/// exp(y_t - y_{t+1}) r_{t+1}. It needs x and no y. Positions and initial states of -inf have gradient 0,
+/// also where y is -inf.
 ///
 /// `options` are those of the forward call (its final_state is not looked at). Shapes, dtypes and errors as
 /// in the forward call; x_gradient must not overlap what is read, unless it is the very view of y_cotangent

@@ -181,24 +181,6 @@ std::vector<extent_list> decay_shapes(const extent_list& extents) {
   for (std::size_t i = 0; i < half.size(); ++i) (i % 2 == 0 ? half : other)[i] = 1;
   return {extents, ones, half, other, {extents.back()}, {}};
 }
-/// Where in a decay of shape `extents` an element of x finds its own.
-std::vector<std::size_t> places_in_decay(const op_case& c, const extent_list& extents) {
-  std::vector<std::size_t> result;
-  for (std::int64_t at = 0; at < count_of(c.extents); ++at) {
-    std::int64_t rest = at, offset = 0, stride = 1;
-    for (std::size_t i = c.extents.size(), j = extents.size(); i-- > 0;) {
-      const std::int64_t index = rest % c.extents[i];
-      rest /= c.extents[i];
-      if (j == 0) continue;
-      --j;
-      if (extents[j] != 1) offset += index * stride;
-      stride *= extents[j];
-    }
-    result.push_back(static_cast<std::size_t>(offset));
-  }
-  return result;
-}
-
 }  // namespace
 
 TEST_CASE("decayed_sum's gradient over shapes, types, options and broadcasts of the decay",
@@ -221,7 +203,9 @@ TEST_CASE("decayed_sum's gradient over shapes, types, options and broadcasts of 
     });
     gradient_case expected = call.known(c);
     const std::vector<double> held = decay.block.read();
-    const std::vector<std::size_t> places = places_in_decay(c, decay_extents);
+    std::vector<std::size_t> places;
+    for (std::int64_t at = 0; at < count_of(c.extents); ++at)
+      places.push_back(place_in_broadcast(c, decay_extents, at));
     for (const std::size_t at : places) expected.a.push_back(log_decay ? std::exp(held[at]) : held[at]);
     expected.expect(decayed, decayed_back);
     CHECK(call.compare(c, expected, tolerance_of(c)) == "");

@@ -96,6 +96,21 @@ inline std::ostream& operator<<(std::ostream& out, const op_case& c) {
   return out;
 }
 
+/// Where in an operand of shape `extents`, which broadcasts against x, the element of x at row-major position
+/// `at` finds its own.
+inline std::size_t place_in_broadcast(const op_case& c, const extent_list& extents, std::int64_t at) {
+  std::int64_t rest = at, offset = 0, stride = 1;
+  for (std::size_t i = c.extents.size(), j = extents.size(); i-- > 0;) {
+    const std::int64_t index = rest % c.extents[i];
+    rest /= c.extents[i];
+    if (j == 0) continue;
+    --j;
+    if (extents[j] != 1) offset += index * stride;
+    stride *= extents[j];
+  }
+  return static_cast<std::size_t>(offset);
+}
+
 inline std::vector<double> random_values(std::mt19937& random, std::int64_t count, double low, double high) {
   std::uniform_real_distribution<double> draw(low, high);
   std::vector<double> values;

@@ -33,19 +33,8 @@ std::vector<double> decay_of(const op_case& c, std::int64_t column, const std::v
                              const extent_list& extents) {
   const reference::columns columns = c.columns();
   std::vector<double> result;
-  for (std::int64_t t = 0; t < c.length(); ++t) {
-    auto rest = static_cast<std::int64_t>(columns.at(column, t));
-    std::int64_t offset = 0, stride = 1;
-    for (std::size_t i = c.extents.size(), j = extents.size(); i-- > 0;) {
-      const std::int64_t index = rest % c.extents[i];
-      rest /= c.extents[i];
-      if (j == 0) continue;
-      --j;
-      if (extents[j] != 1) offset += index * stride;
-      stride *= extents[j];
-    }
-    result.push_back(decay[static_cast<std::size_t>(offset)]);
-  }
+  for (std::int64_t t = 0; t < c.length(); ++t)
+    result.push_back(decay[place_in_broadcast(c, extents, static_cast<std::int64_t>(columns.at(column, t)))]);
   return result;
 }
 
