@@ -10,7 +10,7 @@ if(TARGET scandsl_ops)
   install(TARGETS scandsl_ops EXPORT scandsl-targets)
 endif()
 install(
-  DIRECTORY ${PROJECT_SOURCE_DIR}/include/
+  DIRECTORY ${PROJECT_SOURCE_DIR}/include/ ${PROJECT_SOURCE_DIR}/python/include/
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING
   PATTERN "*.hpp"
@@ -25,4 +25,6 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/scandsl-config.cmake.i
 # Before 1.0 a minor version may break its users.
 write_basic_package_version_file(scandsl-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/scandsl-config.cmake ${PROJECT_BINARY_DIR}/scandsl-config-version.cmake
-              ${PROJECT_SOURCE_DIR}/cmake/scandsl-xsimd.cmake DESTINATION ${package_dir})
+              ${PROJECT_SOURCE_DIR}/cmake/scandsl-openblas.cmake ${PROJECT_SOURCE_DIR}/cmake/scandsl-torch.cmake
+              ${PROJECT_SOURCE_DIR}/cmake/scandsl-xsimd.cmake
+        DESTINATION ${package_dir})

@@ -12,19 +12,19 @@ constexpr tensor<"lse"> lse;
 // [doc:softmax]
 // A reduction is a scan's last value. It has no axis n, so it is the same all along n.
 constexpr auto log_total = last(scan(log_add_exp, over(n), x(b, n)));
-constexpr auto softmax =
-    op<"softmax">(out<"y">(b, n) = exp(x(b, n) - log_total), out<"lse">(b).optional() = log_total);
+constexpr auto shares =
+    op<"shares">(out<"y">(b, n) = exp(x(b, n) - log_total), out<"lse">(b).optional() = log_total);
 // [/doc:softmax]
 
 int main() {
-  std::puts(describe(softmax).c_str());
+  std::puts(describe(shares).c_str());
   const std::size_t rows = 4, length = 777;
   const std::vector<float> input = example::wave(rows * length, 30.0);
   std::vector<float> output(rows * length), alone(rows * length), totals(rows);
   // [doc:run]
-  run<softmax>(cpu{}, x = view(input.data(), rows, length), y = view(output.data(), rows, length),
-               lse = view(totals.data(), rows));
-  run<softmax>(cpu{}, x = view(input.data(), rows, length), y = view(alone.data(), rows, length));
+  run<shares>(cpu{}, x = view(input.data(), rows, length), y = view(output.data(), rows, length),
+              lse = view(totals.data(), rows));
+  run<shares>(cpu{}, x = view(input.data(), rows, length), y = view(alone.data(), rows, length));
   // [/doc:run]
 
   std::vector<double> expected(rows * length), expected_totals(rows);
@@ -35,7 +35,7 @@ int main() {
     for (std::size_t t = 0; t < length; ++t)
       expected[r * length + t] = std::exp(static_cast<double>(input[r * length + t])) / sum;
   }
-  example::expect_close("softmax", output, expected, 1e-6);
+  example::expect_close("shares", output, expected, 1e-6);
   example::expect_close("log of the sum", totals, expected_totals, 1e-6);
   example::expect_close("without the optional output", alone, output, 0.0);
   return example::exit_status();

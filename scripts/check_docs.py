@@ -3,7 +3,7 @@
 
 usage: check_docs.py [--write] [PROJECT]
 
-A block of C++, shell, console or text stands under a comment that says where it comes from:
+A block of C++, Python, CMake, shell, console or text stands under a comment that says where it comes from:
 
     <!-- quote: examples/softmax.cpp#program -->
     ```cpp
@@ -23,7 +23,7 @@ import textwrap
 from pathlib import Path
 from typing import NamedTuple, Optional
 
-QUOTED = {"cpp", "sh", "console", "text"}
+QUOTED = {"cpp", "python", "cmake", "sh", "console", "text"}
 FENCE = re.compile(r"^( *)(`{3,}) *([\w+-]*) *$")
 COMMENT = re.compile(r"^ *<!-- (quote|output): (\S+?)(?:#([\w-]+))? -->$")
 MARKER = re.compile(r"\[/?doc:[\w-]+\]")

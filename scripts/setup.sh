@@ -69,6 +69,7 @@ demo_needs() {
   need cmake "cmake >= $least_cmake" have_cmake
   need ninja-build "ninja" command -v ninja
   need libboost-dev "Boost >= 1.74 (header boost/hana.hpp)" have_header boost/hana.hpp
+  need libopenblas-openmp-dev "OpenBLAS (header cblas.h)" have_header cblas.h openblas/cblas.h
   need libxsimd-dev "xsimd >= 8 (header xsimd/xsimd.hpp)" have_header xsimd/xsimd.hpp
 }
 

@@ -4,6 +4,7 @@
 /// This header is the whole of it but CUDA.
 #include "scandsl/core/view.hpp"
 #include "scandsl/exec/cpu/run.hpp"
+#include "scandsl/expr/activations.hpp"
 #include "scandsl/expr/equation.hpp"
 #include "scandsl/expr/operators.hpp"
 #include "scandsl/ir/lower.hpp"

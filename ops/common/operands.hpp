@@ -36,12 +36,13 @@ inline std::string shape_text(const std::int64_t* extents, int rank) {
   return text + "]";
 }
 
-inline void require_shape(const char* operand, const array& given, const std::int64_t* extents, int rank) {
+inline void require_shape(const char* operand, const array& given, const std::int64_t* extents, int rank,
+                          const char* advice = "match the shape of x") {
   bool same = given.rank == rank;
   for (int i = 0; same && i < rank; ++i) same = given.extents[i] == extents[i];
   if (!same)
     throw shape_error(message("shape ", shape_text(extents, rank), " for ", operand),
-                      shape_text(given.extents, given.rank), "match the shape of x");
+                      shape_text(given.extents, given.rank), advice);
 }
 
 /// The dtype that states are written in: float32, float64 for float64.

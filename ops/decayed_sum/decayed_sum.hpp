@@ -46,4 +46,22 @@ void decayed_sum_backward(const cuda& device, const array& x, const array& decay
 void decayed_sum_backward(cuda_sizing& device, const array& x, const array& decay, int dim,
                           const decayed_sum_gradients& gradients, const decayed_sum_options& options = {});
 
+struct decayed_sum_second_gradients : scan_second_gradients {
+  std::optional<array> decay_gradient_cotangent;  ///< of decay's shape and dtype
+  std::optional<array> decay_gradient;  ///< written: of x's shape, not summed over what decay repeats along;
+                                        ///< of decay's dtype or float32 (float64 for float64)
+};
+
+/// The backward pass of decayed_sum_backward, derived once more; it gives the tangent of decayed_sum too.
+/// `options` and errors as there.
+void decayed_sum_double_backward(const cpu& device, const array& x, const array& decay, int dim,
+                                 const decayed_sum_second_gradients& gradients,
+                                 const decayed_sum_options& options = {});
+void decayed_sum_double_backward(const cuda& device, const array& x, const array& decay, int dim,
+                                 const decayed_sum_second_gradients& gradients,
+                                 const decayed_sum_options& options = {});
+void decayed_sum_double_backward(cuda_sizing& device, const array& x, const array& decay, int dim,
+                                 const decayed_sum_second_gradients& gradients,
+                                 const decayed_sum_options& options = {});
+
 }  // namespace scandsl::ops

@@ -5,5 +5,6 @@
 namespace scandsl::ops::logcumsumexp_program {
 
 inline constexpr auto gradient_program = gradient(program);
+inline constexpr auto second_gradient = gradient(gradient_program);
 
 }  // namespace scandsl::ops::logcumsumexp_program

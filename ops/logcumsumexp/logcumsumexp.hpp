@@ -38,4 +38,13 @@ void logcumsumexp_backward(const cuda& device, const array& x, int dim, const sc
 void logcumsumexp_backward(cuda_sizing& device, const array& x, int dim, const scan_gradients& gradients,
                            const scan_options& options = {});
 
+/// The backward pass of logcumsumexp_backward, derived once more; it gives the tangent of logcumsumexp too.
+/// `options` and errors as there.
+void logcumsumexp_double_backward(const cpu& device, const array& x, int dim,
+                                  const scan_second_gradients& gradients, const scan_options& options = {});
+void logcumsumexp_double_backward(const cuda& device, const array& x, int dim,
+                                  const scan_second_gradients& gradients, const scan_options& options = {});
+void logcumsumexp_double_backward(cuda_sizing& device, const array& x, int dim,
+                                  const scan_second_gradients& gradients, const scan_options& options = {});
+
 }  // namespace scandsl::ops

@@ -1,4 +1,4 @@
-// expect: the offsets TENSOR holds integers
+// expect: TENSOR holds integers
 // expect: integer_elements<false, .*"offsets"
 #include <scandsl/scandsl.hpp>
 

@@ -17,7 +17,10 @@ inline constexpr auto functions_of_halves = op<"functions_of_halves">(
     out<"expm1">(n) = expm1(x(n)), out<"tanh">(n) = tanh(x(n)), out<"sigmoid">(n) = sigmoid(x(n)),
     out<"softplus">(n) = softplus(x(n)), out<"sqrt">(n) = sqrt(x(n)), out<"silu">(n) = silu(x(n)),
     out<"mish">(n) = mish(x(n)), out<"logaddexp">(n) = logaddexp(x(n), 1.0),
-    out<"exp_difference">(n) = exp_difference(x(n), 1.0));
+    out<"exp_difference">(n) = exp_difference(x(n), 1.0), out<"gelu">(n) = gelu(x(n)),
+    out<"relu">(n) = relu(x(n)),
+    out<"cosine">(n) = select(abs(x(n)) <= 1.0, cos_of_product(16777213.0, x(n)), 0.0),
+    out<"sine">(n) = select(abs(x(n)) <= 1.0, sin_of_product(4099.0, x(n)), 0.0));
 
 /// The program with the kernels for T, whose arithmetic is approximate.
 template <class T> compiled compiled_for() {

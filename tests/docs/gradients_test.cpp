@@ -41,7 +41,7 @@ constexpr auto dsmooth = gradient(smooth);
 
 // The programs of the examples.
 constexpr auto log_total = last(scan(log_add_exp, over(n), x(b, n)));
-constexpr auto softmax =
+constexpr auto row_softmax =
     op<"softmax">(out<"y">(b, n) = exp(x(b, n) - log_total), out<"lse">(b).optional() = log_total);
 constexpr auto running_sum = op<"running_sum">(out<"y">(b, n) = scan(plain_sum, over(n), x(b, n)));
 constexpr auto softsign = fn([](auto z) { return z / (1.0 + abs(z)); });
@@ -80,7 +80,7 @@ TEST_CASE("gradients as they are printed", "[docs]") {
   check("op-logcumsumexp", gradient(ops::logcumsumexp_program::program));
   check("op-decayed_sum", gradient(ops::decayed_sum_program::program));
   check("op-chunk_cumsum_decay", gradient(ops::chunk_cumsum_decay_program::program));
-  check("softmax", gradient(softmax));
+  check("softmax", gradient(row_softmax));
   check("running_sum", gradient(running_sum));
   check("bounded_sum", gradient(bounded_sum));
   check("with_rule", gradient(with_rule));

@@ -85,6 +85,15 @@ TEST_CASE("elementwise functions are as exact as the page says", "[docs]") {
   }
 }
 
+TEST_CASE("the angle of a far position is exact", "[docs]") {
+  // [doc:far-position]
+  const float position = 16777215.0F, theta = 0.7F;
+  const double exact = std::cos(static_cast<double>(position) * static_cast<double>(theta));
+  CHECK(std::abs(primitive::cos_of_product_op::value(position, theta) - exact) < 4e-7);
+  CHECK(std::abs(std::cos(position * theta) - exact) > 0.1);  // of the rounded product
+  // [/doc:far-position]
+}
+
 TEST_CASE("a long log-add-exp keeps its precision, a chain of logaddexp does not", "[docs]") {
   const std::int64_t length = std::int64_t{1} << 22;
   // [doc:long-sum]

@@ -19,7 +19,7 @@ constexpr auto weight = exp(x(b, n, d) - last(scan(log_add_exp, over(d), x(b, n,
 constexpr auto attended = op<"attended">(out<"y">(b, n, d) = scan(decayed_sum, over(n), decay(d), weight));
 
 // [doc:softmax]
-constexpr auto softmax =
+constexpr auto row_softmax =
     op<"softmax">(out<"y">(b, d) = exp(x(b, d) - last(scan(log_add_exp, over(d), x(b, d)))));
 // [/doc:softmax]
 
@@ -33,7 +33,7 @@ constexpr auto written = op<"square">(out<"y">(n) = (x(n) * 1.0 - (-decay(n))) *
 constexpr auto simplified = simplify(written);
 // [/doc:simplify]
 
-constexpr auto prepared = prepare(softmax);
+constexpr auto prepared = prepare(row_softmax);
 
 std::string page(const char* region) { return golden("pipeline.txt", region); }
 
@@ -55,8 +55,8 @@ TEST_CASE("the program as executors take it, node by node", "[docs]") {
 }
 
 TEST_CASE("the schedule of a softmax: two sweeps", "[docs]") {
-  CHECK(kernels_of<softmax>.programs.count == 1);
-  CHECK(schedule_text(kernel_program<softmax, 0>, kernel_schedule<softmax, 0>) == page("sweeps"));
+  CHECK(kernels_of<row_softmax>.programs.count == 1);
+  CHECK(schedule_text(kernel_program<row_softmax, 0>, kernel_schedule<row_softmax, 0>) == page("sweeps"));
 }
 
 TEST_CASE("what does not vary along the walk is computed before it", "[docs]") {
@@ -64,7 +64,8 @@ TEST_CASE("what does not vary along the walk is computed before it", "[docs]") {
 }
 
 TEST_CASE("the plan of a softmax", "[docs]") {
-  const cpu_plan planned = plan<softmax>(cpu{2}, x = shape<float>(3000, 500), y = shape<float>(3000, 500));
+  const cpu_plan planned =
+      plan<row_softmax>(cpu{2}, x = shape<float>(3000, 500), y = shape<float>(3000, 500));
   CHECK(planned.kernels.size() == 1);
   CHECK(planned.kernels[0].table.sweeps == 2);
   // [doc:floor]

@@ -44,9 +44,13 @@ inline std::string operation(const program& p, const node& n) {
   case opcode::scan: return of_scan("value");
   case opcode::last: return of_scan("last");
   case opcode::sum: return "sum " + shown(n.operand[0]) + " along " + axes_of(p, summed_axes(n));
+  case opcode::index: return "index " + shown(p.axes[n.target]);
+  case opcode::extent: return "extent " + shown(p.axes[n.target]);
+  case opcode::gather:
   case opcode::apply: break;
   }
-  std::string text = functions[n.function];
+  std::string text =
+      n.op == opcode::gather ? "gather " + shown(p.tensors[n.target].id) : functions[n.function];
   for (const node_id operand : n.operand)
     if (operand != no_node) text += " " + shown(operand);
   return text;

@@ -1,7 +1,9 @@
+#include <cmath>
 #include <limits>
 
 #include "exec/executed.hpp"
 #include "scandsl/ir/lower.hpp"
+#include "scandsl/pass/gradient.hpp"
 #include "support/catch.hpp"
 
 using namespace exec_test;
@@ -24,7 +26,8 @@ inline constexpr auto functions = op<"functions">(
     out<"expm1">(n) = expm1(x(n)), out<"sin">(n).optional() = sin(x(n)), out<"cos">(n).optional() = cos(x(n)),
     out<"tanh">(n) = tanh(x(n)), out<"sigmoid">(n) = sigmoid(x(n)), out<"softplus">(n) = softplus(x(n)),
     out<"sqrt">(n) = sqrt(x(n)), out<"abs">(n) = abs(x(n)), out<"silu">(n) = silu(x(n)),
-    out<"mish">(n) = mish(x(n)), out<"neg">(n) = -x(n));
+    out<"mish">(n) = mish(x(n)), out<"neg">(n) = -x(n), out<"gelu">(n) = gelu(x(n)),
+    out<"relu">(n) = relu(x(n)));
 
 inline constexpr auto pairs = op<"pairs">(
     out<"sum">(n) = x(n) + z(n), out<"difference">(n) = x(n) - z(n), out<"product">(n) = x(n) * z(n),
@@ -34,6 +37,18 @@ inline constexpr auto pairs = op<"pairs">(
     out<"equal">(n) = select(x(n) == z(n), 1.0, 2.0), out<"unequal">(n) = select(x(n) != z(n), 1.0, 2.0),
     out<"both">(n) = select(x(n) > z(n) && z(n) >= 0.0, x(n), z(n)),
     out<"either">(n) = select(x(n) > 1.0 || !(z(n) > 0.0), x(n), z(n)));
+
+/// Of exact products; with the gradient, in which the position is a factor.
+inline constexpr auto directions = op<"directions">(out<"cosine">(n) = cos_of_product(x(n), t(n)),
+                                                    out<"sine">(n) = sin_of_product(x(n), t(n)));
+inline constexpr auto angles = op<"angles">(out<"nearby">(n) = sin(angle_of_product(x(n), t(n))),
+                                            out<"same">(n) = cos(angle_of_product(x(n), t(n))));
+constexpr integer_tensor<"p"> p;
+inline constexpr auto far_directions = op<"far_directions">(out<"cosine">(n) = cos_of_product(p(n) - 1, t(n)),
+                                                            out<"sine">(n) = sin_of_product(p(n) - 1, t(n)));
+inline constexpr auto turning =
+    op<"turning">(out<"y">(b, n) = z(b, n) * cos_of_product(x(n), w(b)) + sin_of_product(3.0, w(b)));
+inline constexpr auto dturning = gradient(turning, w);
 
 inline constexpr auto powers = op<"powers">(out<"y">(n) = pow(x(n), z(n)));
 
@@ -49,6 +64,10 @@ inline constexpr auto hoisted =
 
 const compiled functions_program = compile_both<functions>();
 const compiled pairs_program = compile_float<pairs>();
+const compiled directions_program = compile_both<directions>();
+const compiled far_directions_program = compile_both<far_directions>();
+const compiled angles_program = compile_both<angles>();
+const compiled dturning_program = compile_both<dturning>();
 const compiled powers_program = compile_both<powers>();
 const compiled hoisted_program = compile_float<hoisted>();
 
@@ -97,6 +116,63 @@ TEST_CASE("functions of two arguments, and conditions, at all pairs of ends", "[
       right.push_back(v);
     }
   CHECK(mismatch(pairs_program, of(left, right), 1e-6) == "");
+}
+
+TEST_CASE("sine and cosine of exact products", "[exec][elementwise]") {
+  std::mt19937 random(54);
+  for (const double most : {0x1p10, 0x1p24, 0x1p30})
+    for (const std::int64_t count : {1, 16, 1003}) {
+      operands given;
+      given.inputs["x"] = random_tensor(random, {count}, 0, most);
+      for (double& each : given.inputs["x"].values) each = std::floor(each);
+      given.inputs["x"].values[0] = most;
+      given.inputs["t"] = random_tensor(random, {count}, -1, 1);
+      given.inputs["t"].values[0] = 1;
+      for (const dtype type : tested_types()) {
+        given.usual = type;
+        given.types["x"] = type == dtype::float64 ? dtype::float64 : dtype::float32;
+        INFO("up to " << most << ", " << count << " of them");
+        CHECK(mismatch(directions_program, given, type == dtype::float64 ? 1e-15 : 2e-6) == "");
+        CHECK(mismatch(angles_program, given, type == dtype::float64 ? 2e-15 : 2e-6) == "");
+      }
+    }
+}
+
+TEST_CASE("integer positions are exact beyond what float holds", "[exec][elementwise]") {
+  std::mt19937 random(56);
+  for (const double most : {0x1p24, 0x1p31 - 1})
+    for (const std::int64_t count : {1, 16, 1003}) {
+      operands given;
+      given.inputs["p"] = random_tensor(random, {count}, -most, most);
+      for (double& each : given.inputs["p"].values) each = std::floor(each);
+      given.inputs["p"].values[0] = most;
+      given.inputs["t"] = random_tensor(random, {count}, -1, 1);
+      given.types["p"] = dtype::int32;
+      for (const dtype type : tested_types()) {
+        given.usual = type;
+        INFO("up to " << most << ", " << count << " of them");
+        CHECK(mismatch(far_directions_program, given, type == dtype::float64 ? 1e-15 : 2e-6) == "");
+      }
+    }
+}
+
+TEST_CASE("the gradient of a product's sine and cosine has the position as a factor", "[exec][elementwise]") {
+  std::mt19937 random(55);
+  for (const std::int64_t length : {0, 1, 37, 200}) {
+    operands given;
+    given.inputs["x"] = random_tensor(random, {length}, 0, 0);
+    for (std::size_t i = 0; i < given.inputs["x"].values.size(); ++i)
+      given.inputs["x"].values[i] = static_cast<double>(i);
+    given.inputs["w"] = random_tensor(random, {5}, -1, 1);
+    given.inputs["z"] = random_tensor(random, {5, length});
+    const double weight = 1.0 / static_cast<double>(1 + length * length);  // so that the sums stay around 1
+    given.inputs["dy"] = random_tensor(random, {5, length}, -weight, weight);
+    given.types["x"] = dtype::float32;
+    CHECK(mismatch(dturning_program, given, 1e-6) == "");
+    if (!tests_double) continue;
+    given.usual = dtype::float64;
+    CHECK(mismatch(dturning_program, given, 1e-14) == "");
+  }
 }
 
 TEST_CASE("powers", "[exec][elementwise]") {

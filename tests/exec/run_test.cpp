@@ -29,7 +29,7 @@ constexpr auto scanned =
 inline constexpr auto sums =
     op<"sums">(out<"y">(b, n) = scanned, out<"final">(segment, b).optional() = last(scanned));
 
-inline constexpr auto softmax =
+inline constexpr auto shares =
     op<"softmax">(out<"y">(b, n) = exp(x(b, n) - last(scan(log_add_exp, over(n), x(b, n)))));
 
 /// A store before the sweep, of a tensor that the sweep reads.
@@ -234,10 +234,18 @@ TEST_CASE("an output may be the very view of an input where one sweep reads it",
   CHECK(std::vector<float>(both, both + 6) == std::vector<float>{1, 1, 2, 3, 3, 6});
 }
 
+TEST_CASE("the last of several sweeps may write where the ones before it read", "[exec][run]") {
+  for (const std::int64_t length : {3, 20000}) {  // lanes, and a row in pieces
+    std::vector<float> memory(static_cast<std::size_t>(length)), apart(memory.size());
+    for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<float>(i % 7);
+    run<shares>(cpu{2}, x = view(memory.data(), 1, length), y = view(apart.data(), 1, length));
+    run<shares>(cpu{2}, x = view(memory.data(), 1, length), y = view(memory.data(), 1, length));
+    CHECK(memory == apart);
+  }
+}
+
 TEST_CASE("in place is an error where a later sweep reads the input again", "[exec][run]") {
   float memory[6] = {1, 2, 3, 4, 5, 6};
-  CHECK_THROWS_AS(run<softmax>(cpu{}, x = view(memory, 2, 3), y = view(memory, 2, 3)), overlap_error);
-  CHECK(memory[5] == 6);
   float states[2] = {1, 2}, result[6];
   CHECK_THROWS_AS(run<early>(cpu{}, x = view(memory, 2, 3), h = view(states, 2), y = view(states, 2),
                              final_state = view(result, 2, 3)),

@@ -182,7 +182,14 @@ TEST_CASE("the oracle computes any primitive as its definition does", "[ir][orac
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<double> ends = {-inf, -1e3, -2.5, -1, -1e-3, -0.0, 0, 1e-3, 0.5, 1, 3, 1e3, inf, nan};
   const auto same_value = [&]<class P>(std::type_identity<P>, double u, double v) {
-    if constexpr (primitive::argument_kind<P>(0) == value_kind::truth) {
+    if constexpr (primitive::argument_kind<P>(0) == value_kind::integer) {
+      if (std::trunc(u) != u || std::trunc(v) != v || std::isinf(u) || std::isinf(v)) return true;
+      const auto i = static_cast<std::int64_t>(u), j = static_cast<std::int64_t>(v);
+      if constexpr (P::arity == 1)
+        return P::template value<double>(i) == detail::oracle_primitive(primitive::index<P>, u, 0, 0);
+      else
+        return double(P::value(i, j)) == detail::oracle_primitive(primitive::index<P>, u, v, 0);
+    } else if constexpr (primitive::argument_kind<P>(0) == value_kind::truth) {
       const bool c = u > 0;
       if constexpr (P::arity == 1)
         return double(P::value(c)) == detail::oracle_primitive(primitive::index<P>, c, 0, 0);

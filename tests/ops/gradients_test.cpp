@@ -87,18 +87,6 @@ struct gradient_case {
   }
 };
 
-/// As mismatch, relative to the greatest element of the tensor, a gradient's own size; or to `size`.
-std::string gradient_mismatch(const char* id, dtype type, const std::vector<double>& expected,
-                              const std::vector<double>& got, double tolerance, double size = 0) {
-  for (const double each : expected) size = std::max(size, std::fabs(each));
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    const double error = std::fabs(got[i] - expected[i]) - unit_roundoff(type) * std::fabs(expected[i]);
-    if (!(error <= tolerance * size + (type == dtype::float16 ? 0x1p-25 : 0.0)))
-      return message(id, "[", i, "]: expected ", expected[i], ", got ", got[i], " of a size of ", size);
-  }
-  return "";
-}
-
 /// Memory of a call: x, cotangents in, gradients out; and its options.
 template <class Options, class Gradients> struct backward_call {
   std::mt19937 random;

@@ -180,6 +180,18 @@ inline std::string mismatch(const char* id, dtype type, const std::vector<double
   return "";
 }
 
+/// As mismatch, relative to the greatest element of the tensor, a gradient's own size; or to `size`.
+inline std::string gradient_mismatch(const char* id, dtype type, const std::vector<double>& expected,
+                                     const std::vector<double>& got, double tolerance, double size = 0) {
+  for (const double each : expected) size = std::max(size, std::fabs(each));
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double error = std::fabs(got[i] - expected[i]) - unit_roundoff(type) * std::fabs(expected[i]);
+    if (!(error <= tolerance * size + (type == dtype::float16 ? 0x1p-25 : 0.0)))
+      return message(id, "[", i, "]: expected ", expected[i], ", got ", got[i], " of a size of ", size);
+  }
+  return "";
+}
+
 /// Runs an op on a case and compares. `call(x, y, options)` is the op on its views; `scan` what it means;
 /// `change` what is done to the random values of x.
 template <class Options, class Call>

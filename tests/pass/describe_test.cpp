@@ -51,10 +51,20 @@ TEST_CASE("describe: a scan is a recurrence and its start", "[describe]") {
   y(b,n,d) = s(b,n,d))");
 }
 
+TEST_CASE("describe: functions of a product show the product", "[describe]") {
+  constexpr auto turned = op<"turned">(out<"y">(n, d) = x(n, d) * cos_of_product(z(n) + 1.0, decay(d)) -
+                                                        sin_of_product(z(n), -decay(d)));
+  CHECK(describe(turned) == R"(turned:
+  y(n,d) = x(n,d) * cos((z(n) + 1) * a(d)) - sin(z(n) * (-a(d))))");
+  CHECK(describe_latex(turned) == R"(\begin{align*}
+  y_{n,d} &= x_{n,d} \, \cos((z_{n} + 1) \, a_{d}) - \sin(z_{n} \, (-a_{d}))
+\end{align*})");
+}
+
 TEST_CASE("describe: a reversed scan is called r and reads n+1", "[describe]") {
   CHECK(describe(gated) == R"(gated:
   r(b,n,d) = sigmoid(g(b,n,d)) * r(b,n+1,d) + x(b,n,d),  starting from 0
-  y(b,n,d) = r(b,n,d) * sigmoid(r(b,n,d)))");
+  y(b,n,d) = silu(r(b,n,d)))");
 }
 
 TEST_CASE("describe: restarts", "[describe]") {
@@ -97,7 +107,7 @@ TEST_CASE("describe: a state of several components, and values that are read twi
   s2(b,n) = s2(b,n-1) + v1(b,n) * (1 / v2(b,n)),  starting from 0
   s3(b,n) = s3(b,n-1) + v1(b,n) * v1(b,n) * (s1(b,n-1) / v2(b,n)),  starting from 0
   y(b,n) = s3(b,n) / v2(b,n)
-  z(b,n) = y(b,n) * tanh(softplus(y(b,n))),  written if bound)");
+  z(b,n) = mish(y(b,n)),  written if bound)");
   CHECK(describe(op<"online">(out<"y">(b, n) = scan(running_max_sum, over(n), x(b, n)))) == R"(online:
   s1(b,n) = max(s1(b,n-1), x(b,n)),  starting from -inf
   s2(b,n) = s2(b,n-1) * exp_difference(s1(b,n-1), s1(b,n)) + exp_difference(x(b,n), s1(b,n)),  starting from 0
@@ -244,7 +254,7 @@ TEST_CASE("describe_latex: an align* environment", "[describe]") {
 \end{align*})");
   CHECK(describe_latex(gated) == R"(\begin{align*}
   r_{b,n,d} &= \sigma(g_{b,n,d}) \, r_{b,n+1,d} + x_{b,n,d}, \quad \text{starting from }0 \\
-  y_{b,n,d} &= r_{b,n,d} \, \sigma(r_{b,n,d})
+  y_{b,n,d} &= \operatorname{silu}(r_{b,n,d})
 \end{align*})");
   CHECK(describe_latex(chunk_cumsum) == R"(\begin{align*}
   s_{b,n,d} &= s_{b,n-1,d} + x_{b,n,d}, \quad \text{starting from }0, \; \text{restarting every }\mathrm{chunk} \\

@@ -114,17 +114,18 @@ static_assert(gradient(stopped).nodes.count == 1 && gradient(stopped).nodes[0].v
 
 // ---- values
 
-program of_primitive(int function, int arity, bool of_condition) {
+program of_primitive(int function, int arity, bool of_condition, bool of_position) {
   builder made;
   made.result.id = make_name("primitive");
   const int axis = made.axis(make_name("n"));
   const char* const ids[] = {"x", "y", "z"};
   node_id operands[3] = {no_node, no_node, no_node};
-  for (int i = 0; i < arity; ++i) {
+  for (int i = of_position ? 1 : 0; i < arity; ++i) {
     tensor_decl operand{make_name(ids[i]), {}, tensor_role::input, false, 0.0};
     operand.axes.push_back(static_cast<std::int16_t>(axis));
     operands[i] = made.load(operand);
   }
+  if (of_position) operands[0] = made.constant(3.0);  // a position is an integer: there is no slope along it
   if (of_condition)
     operands[0] = made.apply(primitive::index<primitive::less_op>, operands[0], made.constant(1.2));
   tensor_decl output{make_name("out"), {}, tensor_role::output, false, 0.0};
@@ -145,10 +146,13 @@ random_case points(std::initializer_list<std::vector<double>> values) {
 }
 
 template <class P> void check_primitive() {
-  if constexpr (P::result == value_kind::real && !std::is_same_v<P, primitive::stop_gradient_op> &&
+  if constexpr (P::result == value_kind::real && primitive::argument_kind<P>(0) != value_kind::integer &&
+                !std::is_same_v<P, primitive::stop_gradient_op> &&
                 !std::is_same_v<P, primitive::attach_derivative_op>) {
     INFO(P::name);
-    const program p = of_primitive(primitive::index<P>, P::arity, std::is_same_v<P, primitive::select_op>);
+    constexpr bool of_position = std::is_base_of_v<primitive::product_function, P>;
+    const program p =
+        of_primitive(primitive::index<P>, P::arity, std::is_same_v<P, primitive::select_op>, of_position);
     const program dp = gradient(p), ddp = gradient(dp), tp = jvp(p);
     std::mt19937 random(5);
     random_case c = points({{0.3, 0.9, 1.7, 2.4}, {1.1, 0.4, 2.6, 1.3}, {0.7, 2.2, 0.6, 1.9}});

@@ -12,8 +12,8 @@ namespace property {
 
 using namespace scandsl;
 
-/// The tensors of a random case in memory, dense, values as T and offsets as integers. Optional inputs that
-/// the case leaves out have no memory: `view_of` is empty.
+/// The tensors of a random case in memory, dense, values as T, integers and offsets as int64. Optional inputs
+/// that the case leaves out have no memory: `view_of` is empty.
 template <class T> class operands {
 public:
   operands(const program& p, const generate::random_case& c) : program_(p) {
@@ -34,7 +34,7 @@ public:
       each.extents = given->second.extents;
       for (const double value : given->second.values) {
         each.values.push_back(static_cast<T>(static_cast<float>(value)));
-        each.offsets.push_back(static_cast<std::int64_t>(value));
+        each.integers.push_back(static_cast<std::int64_t>(value));
       }
     }
   }
@@ -44,10 +44,11 @@ public:
   /// The memory of a bound tensor of the program.
   erased_view view_of(int tensor) {
     held& each = tensors_[static_cast<std::size_t>(tensor)];
-    const bool offsets = program_.tensors[tensor].role == tensor_role::offsets;
+    const bool integers = holds_integers(program_.tensors[tensor]);
     erased_view result;
-    result.data = offsets ? static_cast<void*>(each.offsets.data()) : static_cast<void*>(each.values.data());
-    result.type = offsets ? dtype::int64 : dtype_of<T>;
+    result.data =
+        integers ? static_cast<void*>(each.integers.data()) : static_cast<void*>(each.values.data());
+    result.type = integers ? dtype::int64 : dtype_of<T>;
     result.writable = program_.tensors[tensor].role == tensor_role::output;
     result.rank = static_cast<int>(each.extents.size());
     std::int64_t stride = 1;
@@ -78,7 +79,7 @@ private:
     bool bound = false;
     std::vector<std::int64_t> extents;
     std::vector<T> values;
-    std::vector<std::int64_t> offsets;
+    std::vector<std::int64_t> integers;
   };
   const program& program_;
   std::vector<held> tensors_;  ///< by program::tensors

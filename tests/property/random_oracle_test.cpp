@@ -96,6 +96,13 @@ tensors sliced(const program& p, const tensors& given, std::int64_t begin, std::
   return result;
 }
 
+/// Whether the program counts positions along the axis: turned round it is another program.
+bool counts_along(const program& p, const name& axis) {
+  return std::any_of(p.nodes.begin(), p.nodes.end(), [&](const node& each) {
+    return each.op == opcode::index && each.target == p.find_axis(axis);
+  });
+}
+
 }  // namespace
 
 TEST_CASE("random programs cover the language", "[property]") {
@@ -140,7 +147,7 @@ TEST_CASE("random programs give tame values", "[property]") {
 TEST_CASE("a scan run the other way is flip, scan, flip", "[property]") {
   for (const program* p : property::all_programs())
     for (const name& axis : {generate::b.id, generate::n.id, generate::d.id}) {
-      if (p->find_axis(axis) < 0) continue;
+      if (p->find_axis(axis) < 0 || counts_along(*p, axis)) continue;
       const random_case c = make_case(*p, whole_stretches, 3, 4);
       random_case other = c;
       other.inputs = flipped(*p, c.inputs, axis);

@@ -4,7 +4,7 @@
 
 #include "support/generate.hpp"
 
-/// The random programs that the laws are checked on. They are drawn in two files, so that no compilation is
+/// The random programs that the laws are checked on. They are drawn in three files, so that no compilation is
 /// large.
 namespace property {
 
@@ -12,6 +12,7 @@ using programs = std::vector<const scandsl::program*>;
 
 programs first_programs();
 programs second_programs();
+programs softmax_programs();
 
 /// The programs of the seeds First ... First + sizeof...(I) - 1.
 template <unsigned First, unsigned... I> programs drawn(std::integer_sequence<unsigned, I...>) {
@@ -20,8 +21,9 @@ template <unsigned First, unsigned... I> programs drawn(std::integer_sequence<un
 
 inline const programs& all_programs() {
   static const programs all = [] {
-    programs joined = first_programs(), second = second_programs();
-    joined.insert(joined.end(), second.begin(), second.end());
+    programs joined = first_programs();
+    for (const programs& more : {second_programs(), softmax_programs()})
+      joined.insert(joined.end(), more.begin(), more.end());
     return joined;
   }();
   return all;

@@ -41,7 +41,8 @@ inline tensors random_like(const tensors& others, const std::string& prefix, std
 /// Moves every input off the grid of make_case, so that no two values that are compared are equal.
 inline void spread(const program& p, random_case& c, std::mt19937& random) {
   for (auto& [id, values] : c.inputs)
-    if (p.tensors[p.find_tensor(make_name(id))].role == tensor_role::input)
+    if (const tensor_decl& declared = p.tensors[p.find_tensor(make_name(id))];
+        declared.role == tensor_role::input && !holds_integers(declared))
       for (double& each : values.values) each += 1e-3 * normal(random);
 }
 

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "scandsl/expr/activations.hpp"
 #include "scandsl/ir/lower.hpp"
 #include "scandsl/ir/oracle.hpp"
 
@@ -78,13 +79,14 @@ inline constexpr auto gate =
     });
 
 /// Each keeps [-4, 4] within [-4.1, 4.1].
-inline constexpr auto unary_functions = std::make_tuple(
-    [](auto z) { return -z; }, [](auto z) { return abs(z); }, [](auto z) { return sin(z); },
-    [](auto z) { return cos(z); }, [](auto z) { return tanh(z); }, [](auto z) { return sigmoid(z); },
-    [](auto z) { return softplus(z); }, [](auto z) { return exp(-abs(z)); },
-    [](auto z) { return expm1(-abs(z)); }, [](auto z) { return log(1.0 + square(z)); },
-    [](auto z) { return log1p(abs(z)); }, [](auto z) { return sqrt(softplus(z)); },
-    [](auto z) { return stop_gradient(z); }, silu, mish, relu, soft_sign, bump);
+inline constexpr auto unary_functions =
+    std::make_tuple([](auto z) { return -z; }, [](auto z) { return abs(z); }, [](auto z) { return sin(z); },
+                    [](auto z) { return cos(z); }, [](auto z) { return tanh(z); },
+                    [](auto z) { return sigmoid(z); }, [](auto z) { return softplus(z); },
+                    [](auto z) { return exp(-abs(z)); }, [](auto z) { return expm1(-abs(z)); },
+                    [](auto z) { return log(1.0 + square(z)); }, [](auto z) { return log1p(abs(z)); },
+                    [](auto z) { return sqrt(softplus(z)); }, [](auto z) { return stop_gradient(z); },
+                    activation::silu, activation::mish, activation::relu, soft_sign, bump);
 inline constexpr auto binary_functions = std::make_tuple(
     [](auto p, auto q) { return 0.5 * (p + q); }, [](auto p, auto q) { return 0.5 * (p - q); },
     [](auto p, auto q) { return 0.25 * p * q; }, [](auto p, auto q) { return p / (1.0 + q * q); },
@@ -271,7 +273,45 @@ template <unsigned Seed> constexpr program make_random_program() {
   }
 }
 
-template <unsigned Seed> inline constexpr program random_program = make_random_program<Seed>();
+// ---- softmaxes, and what else no scan needs
+
+/// Positions, small enough for every element type.
+inline constexpr auto positions =
+    std::make_tuple(index(n) % 7, (index(b) + index(d)) / 2 % 5, index(d) % 3 - 1);
+/// Each keeps [-4, 4] within [-4.1, 4.1].
+inline constexpr auto more_functions = std::make_tuple(
+    activation::gelu, [](auto z) { return normal_cdf(z); },
+    [](auto z) { return cos_of_product(std::get<0>(positions), z); },
+    [](auto z) { return sin_of_product(std::get<1>(positions), z); },
+    [](auto z) { return angle_of_product(std::get<2>(positions), 0.5 * z); },
+    [](auto z) { return 0.5 * z + 0.25 * std::get<0>(positions); },
+    [](auto z) { return select(std::get<1>(positions) < 2, z, 0.5 * std::get<1>(positions)); });
+
+/// Shares along a random axis, and the mean that has them as weights.
+template <unsigned Seed> constexpr program make_random_softmax() {
+  const auto along = one_of<child<Seed, 0>>(std::make_tuple(n, n, b, d));
+  const auto carrier = one_of<child<Seed, 1>>(leaves_by_axis<true>(along));
+  const auto inner = std::get<Seed % std::tuple_size_v<decltype(more_functions)>>(more_functions)(carrier);
+  const auto shares = softmax(over(along), inner + random_expression<child<Seed, 2>, 1>());
+  const auto weight = one_of<child<Seed, 3>>(more_functions)(random_expression<child<Seed, 4>, 1>());
+  const auto mean = sum(over(along), shares * weight);
+  if constexpr (draw<Seed, 3> == 0)
+    return op<"random">(out<"y">(b, n, d) = random_expression<child<Seed, 5>, 1>(mean) + 0.5 * mean);
+  else if constexpr (draw<Seed, 3> == 1)
+    return op<"random">(out<"y">(b, n, d) = 4.0 * shares, out<"second">(n, d, b) = 0.5 * (weight + mean));
+  else
+    return op<"random">(out<"y">(b, n, d) = 4.0 * (shares * weight) - mean);
+}
+
+/// From this seed on programs are softmaxes.
+inline constexpr unsigned first_softmax = 1000;
+template <unsigned Seed> constexpr program make_program() {
+  if constexpr (Seed < first_softmax)
+    return make_random_program<Seed>();
+  else
+    return make_random_softmax<Seed>();
+}
+template <unsigned Seed> inline constexpr program random_program = make_program<Seed>();
 
 // ---- inputs
 
@@ -295,6 +335,10 @@ inline double random_number(std::mt19937& random) {
   return std::uniform_int_distribution<int>(-128, 128)(random) / 64.0;
 }
 
+inline double random_integer_number(std::mt19937& random) {
+  return std::uniform_int_distribution<int>(-3, 8)(random);
+}
+
 /// `sequences` packed sequences in `length` positions, at multiples of `unit`; some are empty.
 inline std::vector<double> random_offsets(std::mt19937& random, std::int64_t length, std::int64_t sequences,
                                           std::int64_t unit) {
@@ -314,8 +358,9 @@ inline random_case make_case(const program& p, const sizes& size, unsigned seed,
     return std::uniform_int_distribution<int>(1, 100)(random) <= percent;
   };
   random_case result;
-  std::map<std::string, std::int64_t> extent{
-      {"b", size.batch}, {"n", size.length}, {"d", size.width}, {"s", 1}};
+  std::map<std::string, std::int64_t> extent{{"b", size.batch}, {"n", size.length}, {"d", size.width},
+                                             {"s", 1},          {"m", 5},           {"k", 3},
+                                             {"part", 2},       {"which", 2}};
   if (p.find_tensor(offsets.id) >= 0 && chance(80)) {
     result.inputs["offsets"] = {random_offsets(random, size.length, size.sequences, unit),
                                 {size.sequences + 1}};
@@ -324,7 +369,8 @@ inline random_case make_case(const program& p, const sizes& size, unsigned seed,
   for (const name& axis : p.axes)
     result.extents[std::string(axis.view())] = extent.at(std::string(axis.view()));
   for (const tensor_decl& declared : p.tensors) {
-    if (declared.role != tensor_role::input || (declared.optional && chance(30))) continue;
+    const bool given = declared.role == tensor_role::input || declared.role == tensor_role::table;
+    if (!given || (declared.optional && chance(30))) continue;
     oracle_tensor& values = result.inputs[std::string(declared.id.view())];
     std::int64_t count = 1;
     for (const std::int16_t axis : declared.axes) {
@@ -332,7 +378,8 @@ inline random_case make_case(const program& p, const sizes& size, unsigned seed,
       count *= values.extents.back();
     }
     while (static_cast<std::int64_t>(values.values.size()) < count)
-      values.values.push_back(random_number(random));
+      values.values.push_back(holds_integers(declared) ? random_integer_number(random)
+                                                       : random_number(random));
   }
   for (const parameter_decl& declared : p.parameters) {
     if (declared.optional && chance(30)) continue;
@@ -342,7 +389,9 @@ inline random_case make_case(const program& p, const sizes& size, unsigned seed,
     const int exponent = std::uniform_int_distribution<int>(0, 2)(random);
     result.scalars[std::string(declared.id.view())] = divides ? 1 << exponent
                                                       : flag  ? chance(50)
-                                                              : random_number(random);
+                                                      : declared.kind == value_kind::integer
+                                                          ? random_integer_number(random)
+                                                          : random_number(random);
   }
   return result;
 }

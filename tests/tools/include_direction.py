@@ -56,8 +56,10 @@ def target_of(project: Path, file: Path, quote: str, included: str) -> Optional[
 def offence(name: str, target: Optional[str], included: str) -> Optional[str]:
     """Why the file called `name` may not include `included` (which is `target` where it is ours)."""
     if target is None:
-        if CUDA.match(included) and executor_of(name) != "exec/cuda":
-            return "only exec/cuda and cuda.cuh include CUDA headers"
+        # The matrix products of an op are the vendor's library's.
+        of_vendor = name.startswith("ops/") and name.endswith("_cuda.cpp")
+        if CUDA.match(included) and executor_of(name) != "exec/cuda" and not of_vendor:
+            return "only exec/cuda, cuda.cuh and ops/*/*_cuda.cpp include CUDA headers"
         return None
     layer, below = layer_of(name), layer_of(target)
     if layer is None or below is None:

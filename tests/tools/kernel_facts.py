@@ -1,7 +1,8 @@
 """The machine code of the CUDA kernels is what the design counts on.
 
-usage: kernel_facts.py LIBRARY
-LIBRARY holds kernels for sm_90. It must not have more kernels or bytes than MOST_KERNELS and MOST_BYTES.
+usage: kernel_facts.py --all|--sample LIBRARY
+LIBRARY holds kernels for sm_90, all that the ops have or a sample. It must not have more kernels or bytes
+than MOST_KERNELS and MOST_BYTES.
 Each kernel must keep within the registers that its launch bounds leave. The kernels that nearly all work
 goes through (HOT) must read no register back from local memory, and must read and write global memory 16
 bytes at a time, but for what SPILLS and NARROW list. The code of functions that are not inlined is left
@@ -23,8 +24,8 @@ MOST_KERNELS = 400
 MOST_BYTES = 48 << 20  # without debug information
 REGISTERS_OF_A_MULTIPROCESSOR = 65536
 
-HOT = {"one_tile_kernel", "stream_kernel", "lookback_kernel"}
-SLOW = {"walk_kernel"}  # calls walk_on and does nothing else
+HOT = {"one_tile_kernel", "stream_kernel", "lookback_kernel", "scale_vectors"}
+SLOW = {"walk_kernel", "scale_elements"}  # walk_kernel calls walk_on and does nothing else
 
 # Hot kernels that read registers back from local memory, and at how many places at most. The counts are nvcc
 # 13.0's, rounded up a little for other releases. The first line that fits a kernel's name counts.
@@ -42,6 +43,17 @@ SPILLS = [
     ("logcumsumexp * lookback row*", 12),
     ("decayed_sum * lookback row*", 8),
     ("decayed_sum.gradient_without_decay * lookback row*", 32),
+    # Gradients hold two or three operands of 32 elements a thread, and what their first sweep leaves. Rows
+    # of several tiles wait for a kernel that keeps them in shared memory.
+    ("logcumsumexp.gradient_program * stream row*", 120),
+    ("logcumsumexp.gradient_program * strip*", 24),
+    ("decayed_sum.gradient_per_element * one_tile row*", 24),
+    ("decayed_sum.gradient_per_element * stream row*", 160),
+    # Positional encodings are not tuned: a product's sine and cosine for each of a thread's elements.
+    ("lrpe_cosine.*", 128),
+    ("md_lrpe_cosine*", 96),
+    # Nor is cross entropy's pass over the logits.
+    ("linear_cross_entropy*", 128),
 ]
 # Hot kernels with narrower accesses.
 NARROW = [
@@ -51,6 +63,10 @@ NARROW = [
     "decayed_sum.gradient_without_decay *16 lookback strip<4*",
     # What a sum along a lane gives is one number.
     "decayed_sum.gradient_per_lane *",
+    "*lrpe_cosine.*_dtheta *",
+    "linear_cross_entropy*",
+    # Programs of several sweeps: two lanes a thread and many steps, for each sweep joins the threads.
+    "* strip<2, *",
 ]
 
 
@@ -77,8 +93,9 @@ class Library:
 def short_name(symbol: str) -> tuple:
     """The template's name, and a readable name, of a kernel whose symbol is demangled."""
     plain = symbol.strip().replace("scandsl::", "").replace("cuda_detail::", "").removeprefix("void ")
+    plain = plain.removeprefix("ops::(anonymous namespace)::")
     kind = re.match(r"\w+", plain)[0]
-    typed = re.search(r"kernel_group<(?:ops::)?([\w:]+), \d+>, (\w+), (\w+)", plain)
+    typed = re.search(r"(?:kernel|framed)_group<(?:ops::)?([\w:]+), \d+>, (\w+), (\w+)", plain)
     if not typed:
         return kind, plain
     arrangement = re.search(r"\b(strip|row)<typed_kernel<.*>, ((?:-?\d+(?:, )?)+)> ?>\(", plain)
@@ -198,14 +215,14 @@ def tools() -> Path:
     return Path(found.stdout.strip())
 
 
-def main(path: str) -> int:
+def main(extent: str, path: str) -> int:
     library = read_library(Path(path), tools())
     for kernel in sorted(library.kernels, key=lambda each: each.name):
         print(
             f"{kernel.name:55} {kernel.registers:3} of {kernel.most_registers:3} registers, "
             f"{kernel.refills:3} refills, {kernel.wide_reads:2} wide reads, {kernel.wide_writes} wide writes"
         )
-    found = [*complaints(library), *stale(library)]
+    found = [*complaints(library), *(stale(library) if extent == "--all" else [])]
     hot = sum(kernel.kind in HOT for kernel in library.kernels)
     size = f"{library.bytes / (1 << 20):.1f} MiB without debug information"
     print("\n".join([*found, f"{len(library.kernels)} kernels ({hot} hot), {size}"]))

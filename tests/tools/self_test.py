@@ -85,7 +85,7 @@ class CheckDocs(Tree):
 
     def test_equal_is_right(self):
         self.assertEqual(self.complaints(self.BLOCK.format("if (a)\n  b();\n")), [])
-        self.assertEqual(self.complaints("```cmake\nfind_package(x)\n```\n"), [])
+        self.assertEqual(self.complaints("```json\n{}\n```\n"), [])
 
     def test_faults_are_found(self):
         for page in [

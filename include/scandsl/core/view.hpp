@@ -73,6 +73,16 @@ private:
   int size_ = 0;
 };
 
+/// How far the element at `position` of an axis lies from the one at 0, in elements.
+constexpr std::int64_t offset_at(const dims& axis, std::int64_t position) {
+  std::int64_t offset = 0;
+  for (int d = axis.size(); d-- > 0;) {
+    offset += position % axis[d].extent * axis[d].stride;
+    position /= axis[d].extent;
+  }
+  return offset;
+}
+
 /// A view whose element type and rank are known at run time only: what the operations' C++ entries take.
 /// Strides are counted in elements.
 struct array {

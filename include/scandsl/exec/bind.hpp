@@ -42,7 +42,7 @@ template <const program& P, int T, class B> void check_tensor_binding() {
     static_assert(sizeof(check::writable < declared.role != tensor_role::output ||
                              !std::is_const_v<typename view::element>,
                          shown >) > 0);
-    if constexpr (declared.role == tensor_role::offsets)
+    if constexpr (holds_integers(declared))
       static_assert(sizeof(check::integer_elements<!is_floating(dtype_of<element>), shown>) > 0);
     else
       static_assert(sizeof(check::floating_elements<is_floating(dtype_of<element>), shown>) > 0);

@@ -1,5 +1,8 @@
 #pragma once
 #include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "scandsl/core/arithmetic.hpp"
@@ -23,11 +26,23 @@ template <class Ref, int S> inline constexpr scan_decl scan_at = Ref::value.scan
 template <class Ref, int T> inline constexpr tensor_decl tensor_at = Ref::value.tensors[T];
 template <class Ref, int I> inline constexpr store_decl store_at = Ref::value.stores[I];
 
-/// Applies node I's primitive; get(index_constant<J>{}) gives the value of operand J.
-template <class Ref, int I, class Get> SCANDSL_HD auto apply_node(Get&& get) {
+/// Whether node I is a comparison of integers.
+template <class Ref, int I>
+inline constexpr bool compares_integers =
+    is_truth(node_at<Ref, I>) && is_integer(node_at<Ref, (node_at<Ref, I>.operand[0])>);
+
+/// Applies node I's primitive for values V; get(index_constant<J>{}) gives the value of operand J.
+template <class Ref, int I, class V, class Get> SCANDSL_HD auto apply_node(Get&& get) {
   constexpr node each = node_at<Ref, I>;
   using function = primitive::at<each.function>;
-  if constexpr (function::arity == 1)
+  if constexpr (std::is_same_v<function, primitive::to_real_op>)
+    return function::template value<V>(get(index_constant<each.operand[0]>{}));
+  else if constexpr (compares_integers<Ref, I> && requires(typename arithmetic<V>::integer x) {
+                       arithmetic<V>::truth_of(x < x);
+                     })  // packs of integers have conditions of their own
+    return arithmetic<V>::truth_of(
+        function::value(get(index_constant<each.operand[0]>{}), get(index_constant<each.operand[1]>{})));
+  else if constexpr (function::arity == 1)
     return function::value(get(index_constant<each.operand[0]>{}));
   else if constexpr (function::arity == 2)
     return function::value(get(index_constant<each.operand[0]>{}), get(index_constant<each.operand[1]>{}));
@@ -37,17 +52,41 @@ template <class Ref, int I, class Get> SCANDSL_HD auto apply_node(Get&& get) {
 }
 
 template <class Ref, int I, class V>
-using value_of_node = std::conditional_t<is_truth(node_at<Ref, I>), typename arithmetic<V>::truth, V>;
+using value_of_node =
+    std::conditional_t<is_truth(node_at<Ref, I>), typename arithmetic<V>::truth,
+                       std::conditional_t<is_integer(node_at<Ref, I>), typename arithmetic<V>::integer, V>>;
+
+// Integers are kept, and given as parameters, where numbers of their size are: by their bits.
+
+template <class T> SCANDSL_HD T bits_as_number(typename arithmetic<T>::integer value) {
+  return std::bit_cast<T>(value);
+}
+template <class T> SCANDSL_HD typename arithmetic<T>::integer bits_as_integer(T value) {
+  return std::bit_cast<typename arithmetic<T>::integer>(value);
+}
+/// The nearest integer of type I.
+template <class I> SCANDSL_HD constexpr I saturated(std::int64_t value) {
+  constexpr std::int64_t least = std::numeric_limits<I>::min(), most = std::numeric_limits<I>::max();
+  return static_cast<I>(value < least ? least : value > most ? most : value);
+}
+/// A parameter of a program as kernels take it.
+template <class T> T as_parameter(const parameter_decl& declared, double value) {
+  if (declared.kind != primitive::value_kind::integer) return static_cast<T>(value);
+  return bits_as_number<T>(saturated<typename arithmetic<T>::integer>(
+      static_cast<std::int64_t>(std::fmin(std::fmax(value, -0x1p62), 0x1p62))));
+}
 
 /// The value of a node without axes, from the parameters.
 template <class Ref, int I, class T> SCANDSL_HD auto uniform_value(const T* parameters) {
   constexpr node each = node_at<Ref, I>;
   if constexpr (each.op == opcode::constant)
-    return static_cast<T>(each.value);
+    return static_cast<value_of_node<Ref, I, T>>(each.value);
+  else if constexpr (each.op == opcode::parameter && is_integer(each))
+    return bits_as_integer(parameters[each.target]);
   else if constexpr (each.op == opcode::parameter)
     return parameters[each.target];
   else
-    return apply_node<Ref, I>([&]<int J>(index_constant<J>) { return uniform_value<Ref, J>(parameters); });
+    return apply_node<Ref, I, T>([&]<int J>(index_constant<J>) { return uniform_value<Ref, J>(parameters); });
 }
 
 // ---- variables for nodes
@@ -118,7 +157,7 @@ template <class Ref, int S, unsigned Live> struct combiner {
       else if constexpr (each.op == opcode::constant)
         slot<I>(slots) = arithmetic<V>::constant(each.value);
       else
-        slot<I>(slots) = apply_node<Ref, I>([&]<int J>(index_constant<J>) { return slot<J>(slots); });
+        slot<I>(slots) = apply_node<Ref, I, V>([&]<int J>(index_constant<J>) { return slot<J>(slots); });
     });
     for_each_index(std::make_integer_sequence<int, components>{}, [&]<int K>(index_constant<K>) {
       constexpr int result = scan.combined[K];

@@ -1,4 +1,6 @@
 #pragma once
+#include <bit>
+
 #include "scandsl/exec/evaluate.hpp"
 #include "scandsl/pass/schedule.hpp"
 
@@ -15,17 +17,71 @@ inline constexpr stage_schedule stage_of = Kind == stage_kind::boundary ? Group:
                                            : Kind == stage_kind::sweep  ? Group::plan.sweep[Index]
                                                                         : Group::plan.aggregate[Index];
 
-/// Whether node I is the s of a log-sum (m, s), or one of two such by a condition.
-template <class Group, int I> constexpr bool find_log_sum_value() {
+/// The log-sum scan whose component Component (0: m, 1: s) node I is at some step; -1: none.
+template <class Group, int I, int Component> constexpr int find_log_sum_of() {
   constexpr node each = node_at<Group, I>;
   if constexpr (each.op == opcode::scan || each.op == opcode::carry)
-    return scan_at<Group, each.target>.log_sum && each.component == 1;
-  else if constexpr (is_apply<primitive::select_op>(each))
-    return find_log_sum_value<Group, each.operand[1]>() && find_log_sum_value<Group, each.operand[2]>();
+    if (scan_at<Group, each.target>.log_sum && each.component == Component) return each.target;
+  return -1;
+}
+template <class Group, int I, int Component>
+inline constexpr int log_sum_of = find_log_sum_of<Group, I, Component>();
+
+/// The log-sum scan whose s node I is, or by a condition one of two such values; -1: none.
+template <class Group, int I> constexpr int find_log_sum_value() {
+  constexpr node each = node_at<Group, I>;
+  if constexpr (is_apply<primitive::select_op>(each)) {
+    constexpr int one = find_log_sum_value<Group, each.operand[1]>();
+    return one == find_log_sum_value<Group, each.operand[2]>() ? one : -1;
+  } else {
+    return log_sum_of<Group, I, 1>;
+  }
+}
+
+/// What is computed otherwise while the m of log-sum Scan stays as it is.
+enum class frame_form {
+  none,
+  exponential,  ///< exp(x - m)
+  one,          ///< exp_difference(m, m)
+  share,        ///< x / s
+  logarithm,    ///< log(s)
+};
+struct framed_node {
+  frame_form form = frame_form::none;
+  int scan = -1;
+};
+template <class Group, int I> constexpr framed_node find_framed_node() {
+  constexpr node each = node_at<Group, I>;
+  if constexpr (is_apply<primitive::exp_op>(each)) {
+    constexpr node gap = node_at<Group, each.operand[0]>;
+    if constexpr (is_apply<primitive::subtract_op>(gap))
+      return {frame_form::exponential, log_sum_of<Group, gap.operand[1], 0>};
+  } else if constexpr (is_apply<primitive::exp_difference_op>(each)) {
+    constexpr int left = log_sum_of<Group, each.operand[0], 0>;
+    return {frame_form::one, left == log_sum_of<Group, each.operand[1], 0> ? left : -1};
+  } else if constexpr (is_apply<primitive::divide_op>(each)) {
+    return {frame_form::share, find_log_sum_value<Group, each.operand[1]>()};
+  } else if constexpr (is_apply<primitive::log_op>(each)) {
+    return {frame_form::logarithm, find_log_sum_value<Group, each.operand[0]>()};
+  }
+  return {};
+}
+
+/// Whether a stage's memory holds the m of log-sum Scan as it is.
+template <class Memory, int Scan> constexpr bool holds_in_frame() {
+  if constexpr (Scan >= 0 && requires { Memory::template in_frame<0>; })
+    return Memory::template in_frame<Scan>;
   else
     return false;
 }
-template <class Group, int I> inline constexpr bool is_log_sum_value = find_log_sum_value<Group, I>();
+
+/// Whether a stage's memory has node I already.
+template <class Memory, int I> constexpr bool remembers() {
+  if constexpr (requires { Memory::template remembered_at<0>; })
+    return Memory::template remembered_at<I> >= 0;
+  else
+    return false;
+}
 
 /// `Group` has a program `value` and its schedule `plan`.
 template <class Group, stage_kind Kind, int Index> struct stage {
@@ -87,10 +143,13 @@ template <class Group, stage_kind Kind, int Index> struct stage {
   }
 
   /// Computes the stage's nodes. `memory` gives what is not computed here: memory.read(index_constant<I>)
-  /// the value of node I, memory.last(scan, component) a final state, and memory.advance(scan, elements,
-  /// before, after) takes one step of a scan and calls those two with its states before and after the step;
-  /// memory.log_of_sum(s), if there is such a function, the logarithm of a log-sum's s.
-  /// With takes_branches what a uniform select leaves out is skipped, else both sides are computed.
+  /// the value of node I, memory.gather(index_constant<I>, positions...) an element of its tensor,
+  /// memory.last(scan, component) a final state, and memory.advance(scan, elements, before, after) takes one
+  /// step of a scan and calls those two with its states before and after the step. For log-sums (m, s) whose
+  /// m stays as it is (memory.in_frame, if there is such a constant), memory.exp_in_frame(x, m) gives exp(x -
+  /// m), memory.share(x, s) x / s, and memory.log_of_sum(s) log(s). memory.remembered<I>() gives a node that
+  /// need not be computed again (memory.remembered_at says which). With takes_branches what a uniform select
+  /// leaves out is skipped, else both sides are computed.
   template <class T, class V, class Memory>
   SCANDSL_HD static void evaluate(uniforms<T>& u, variables<V>& v, Memory&& memory) {
     for_each_index(instructions{}, [&]<int I>(index_constant<I>) {
@@ -115,25 +174,43 @@ private:
   template <int I, class T, class V, class Memory>
   SCANDSL_HD static void compute(uniforms<T>& u, variables<V>& v, Memory& memory) {
     constexpr node each = node_at<Group, I>;
-    if constexpr (from<I> != source::computed) {
+    constexpr auto framed = find_framed_node<Group, I>();
+    if constexpr (from<I> == source::computed && remembers<std::remove_cvref_t<Memory>, I>()) {
+      slot<I>(v) = memory.template remembered<I>();
+    } else if constexpr (from<I> == source::computed &&
+                         holds_in_frame<std::remove_cvref_t<Memory>, framed.scan>()) {
+      if constexpr (framed.form == frame_form::exponential) {
+        constexpr node gap = node_at<Group, each.operand[0]>;
+        slot<I>(v) = memory.exp_in_frame(get<gap.operand[0]>(u, v), get<gap.operand[1]>(u, v));
+      } else if constexpr (framed.form == frame_form::share) {
+        slot<I>(v) = memory.share(get<each.operand[0]>(u, v), get<each.operand[1]>(u, v));
+      } else if constexpr (framed.form == frame_form::logarithm) {
+        slot<I>(v) = memory.log_of_sum(get<each.operand[0]>(u, v));
+      } else {
+        slot<I>(v) = V(1);
+      }
+    } else if constexpr (from<I> != source::computed) {
       slot<I>(v) = memory.read(index_constant<I>{});
     } else if constexpr (each.op == opcode::last) {
       slot<I>(v) = memory.last(index_constant<each.target>{}, index_constant<each.component>{});
+    } else if constexpr (each.op == opcode::gather) {
+      slot<I>(v) = gather<I>(u, v, memory, std::make_integer_sequence<int, positions_of<I>>{});
     } else if constexpr (is_apply<primitive::select_op>(each)) {
       if constexpr (is_uniform<each.operand[0]>)
         slot<I>(v) = slot<each.operand[0]>(u) ? get<each.operand[1]>(u, v) : get<each.operand[2]>(u, v);
       else
-        slot<I>(v) = apply_node<Group, I>([&]<int J>(index_constant<J>) { return get<J>(u, v); });
+        slot<I>(v) = apply_node<Group, I, V>([&]<int J>(index_constant<J>) { return get<J>(u, v); });
     } else if constexpr (each.op == opcode::apply) {
-      if constexpr (is_apply<primitive::log_op>(each) && requires { memory.log_of_sum(V()); }) {
-        if constexpr (is_log_sum_value<Group, each.operand[0]>)
-          slot<I>(v) = memory.log_of_sum(get<each.operand[0]>(u, v));
-        else
-          slot<I>(v) = primitive::log_op::value(get<each.operand[0]>(u, v));
-      } else {
-        slot<I>(v) = apply_node<Group, I>([&]<int J>(index_constant<J>) { return get<J>(u, v); });
-      }
+      slot<I>(v) = apply_node<Group, I, V>([&]<int J>(index_constant<J>) { return get<J>(u, v); });
     }
+  }
+
+  /// Of a gather: how many positions are computed.
+  template <int I> static constexpr int positions_of = std::popcount(node_at<Group, I>.function);
+  template <int I, class T, class V, class Memory, int... P>
+  SCANDSL_HD static auto gather(uniforms<T>& u, variables<V>& v, Memory& memory,
+                                std::integer_sequence<int, P...>) {
+    return memory.gather(index_constant<I>{}, get<node_at<Group, I>.operand[P]>(u, v)...);
   }
 
   template <int S, class T, class V, class Memory>

@@ -1,5 +1,8 @@
 #pragma once
-#include "scandsl/pass/problem.hpp"
+#include <limits>
+
+#include "scandsl/pass/in_place.hpp"
+#include "scandsl/pass/kernel_problem.hpp"
 
 namespace scandsl {
 namespace detail {
@@ -17,9 +20,10 @@ inline void check_types(const program& p, const problem& bound) {
     if (b.view.rank != declared.axes.count)
       throw shape_error(message("rank ", declared.axes.count, " for ", id), message("rank ", b.view.rank),
                         "bind one dimension, or one list of dimensions, per axis");
-    if ((declared.role == tensor_role::offsets) == is_floating(b.view.type))
-      throw dtype_error(declared.role == tensor_role::offsets
-                            ? message("int32 or int64 for the offsets ", id)
+    if (holds_integers(declared) == is_floating(b.view.type))
+      throw dtype_error(holds_integers(declared)
+                            ? message("int32 or int64 for ",
+                                      declared.role == tensor_role::offsets ? "the offsets " : "", id)
                             : message("float32, float64, bfloat16 or float16 for ", id),
                         name_of(b.view.type), "convert it first");
     if (declared.role == tensor_role::output && !b.view.writable)
@@ -35,7 +39,7 @@ inline void check_types(const program& p, const problem& bound) {
   }
 }
 
-inline void check_overlaps(const program& p, const problem& bound, bool in_place_is_safe) {
+inline void check_overlaps(const program& p, const problem& bound, const in_place_pairs& in_place) {
   for (int t = 0; t < p.tensors.count; ++t) {
     const bound_tensor& out = bound.tensors[static_cast<std::size_t>(t)];
     if (!out.bound || p.tensors[t].role != tensor_role::output) continue;
@@ -47,15 +51,14 @@ inline void check_overlaps(const program& p, const problem& bound, bool in_place
       const bound_tensor& other = bound.tensors[static_cast<std::size_t>(u)];
       if (u == t || !other.bound || (p.tensors[u].role == tensor_role::output && u < t)) continue;
       const footprint theirs = footprint_of(other.view);
-      const bool same_place = in_place_is_safe && p.tensors[u].role == tensor_role::input &&
-                              p.tensors[u].axes == p.tensors[t].axes && out.view.type == other.view.type &&
-                              identical(mine, theirs);
+      const bool same_place = in_place.allows(t, u) && p.tensors[u].axes == p.tensors[t].axes &&
+                              out.view.type == other.view.type && identical(mine, theirs);
       if (!same_place && overlaps(mine, theirs))
         throw overlap_error(
             message("the output ", text(p.tensors[t].id), " apart from ", text(p.tensors[u].id)),
             "views that share memory",
-            in_place_is_safe ? "bind other memory, or the very same view to work in place"
-                             : "bind other memory");
+            in_place.allows(t, u) ? "bind other memory, or the very same view to work in place"
+                                  : "bind other memory");
     }
   }
 }
@@ -90,17 +93,46 @@ inline void check_offsets(const program& p, const problem& bound, const iteratio
   }
 }
 
+/// Stacks have as many positions as expressions; a table is short; positions fit the integers they are
+/// counted in.
+inline void check_positions(const program& p, const problem& bound, const iteration_space& space) {
+  const bool in_double = computes_in_double(p, bound);
+  for (int a = 0; a < p.axes.count; ++a) {
+    const std::int64_t extent = space.extent[static_cast<std::size_t>(a)];
+    if (p.parts[a] > 0 && extent != p.parts[a] && space.is_bound[static_cast<std::size_t>(a)])
+      throw shape_error(message("extent ", p.parts[a], " of axis ", text(p.axes[a]),
+                                ", along which so many values are stacked"),
+                        message("extent ", extent), "bind tensors with that extent");
+    bool counted = false;
+    for (const node& n : p.nodes) counted = counted || (n.op == opcode::index && n.target == a);
+    for (const node& n : p.nodes)
+      for (int i = 0; n.op == opcode::gather && i < p.tensors[n.target].axes.count; ++i)
+        counted = counted || ((n.function >> i & 1U) != 0 && p.tensors[n.target].axes[i] == a);
+    if (counted && !in_double && extent > std::numeric_limits<std::int32_t>::max())
+      throw shape_error(message("at most 2^31 - 1 positions of axis ", text(p.axes[a]),
+                                ", for they are counted in 32 bits"),
+                        message("extent ", extent), "bind float64 operands, or cut the axis in two");
+  }
+  for (int t = 0; t < p.tensors.count; ++t)
+    if (p.tensors[t].role == tensor_role::table && bound.tensors[static_cast<std::size_t>(t)].bound &&
+        bound.tensors[static_cast<std::size_t>(t)].view.axis[0].count() > max_table)
+      throw shape_error(message("at most ", max_table, " integers in the table ", text(p.tensors[t].id)),
+                        message(bound.tensors[static_cast<std::size_t>(t)].view.axis[0].count()),
+                        "bind an integer_tensor instead");
+}
+
 }  // namespace detail
 
 /// Throws what a run of `p` on `bound` would meet: shape_error, dtype_error, argument_error, overlap_error.
-/// Nothing has been written then. `in_place_is_safe`: each input element is read before its output element is
-/// written, so that an output may be bound to the very view of an input. `on_host`: the operands can be read.
-inline iteration_space validate(const program& p, const problem& bound, bool in_place_is_safe,
+/// Nothing has been written then. `in_place`: where an output may be bound to the very view of an input.
+/// `on_host`: the operands can be read.
+inline iteration_space validate(const program& p, const problem& bound, const in_place_pairs& in_place,
                                 bool on_host = true) {
   detail::check_types(p, bound);
   iteration_space space = make_iteration_space(p, bound);
   detail::check_offsets(p, bound, space, on_host);
-  detail::check_overlaps(p, bound, in_place_is_safe);
+  detail::check_positions(p, bound, space);
+  detail::check_overlaps(p, bound, in_place);
   return space;
 }
 

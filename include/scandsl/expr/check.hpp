@@ -36,7 +36,8 @@ template <bool Ok, fixed_string TENSOR> struct tensor_has_axes {
       Ok, "scandsl: TENSOR is used without its axes; write TENSOR(axes...), or scalar<\"...\"> for a number");
 };
 template <bool Ok, fixed_string TENSOR> struct indexed_by_axes {
-  static_assert(Ok, "scandsl: TENSOR(...) takes axes: axis<\"n\"> n; TENSOR(n)");
+  static_assert(Ok, "scandsl: TENSOR(...) takes axes, axis<\"n\"> n; TENSOR(n), or positions along them, "
+                    "TENSOR(n[integer])");
 };
 template <bool Ok, fixed_string AXIS> struct axis_is_no_value {
   static_assert(Ok,
@@ -59,6 +60,38 @@ template <bool Ok, fixed_string FUNCTION> struct takes_values {
   static_assert(
       Ok, "scandsl: FUNCTION takes values, but got a condition; turn it into a value with select(c, a, b), "
           "and write a < b < c as a < b && b < c");
+};
+template <bool Ok, fixed_string FUNCTION> struct takes_integers {
+  static_assert(
+      Ok,
+      "scandsl: FUNCTION takes integers: index(axis), extent(axis), integer_tensor, integer_scalar, whole "
+      "numbers, and what +, -, *, /, %, min, max and select make of them");
+};
+template <bool Ok, fixed_string AXIS> struct position_is_integer {
+  static_assert(
+      Ok, "scandsl: AXIS[position]: the position is an integer: index(axis), extent(axis), integer_tensor, "
+          "integer_scalar, whole numbers, and what +, -, *, /, %, min, max and select make of them");
+};
+template <bool Ok, fixed_string TENSOR, fixed_string AXIS> struct position_is_apart {
+  static_assert(
+      Ok, "scandsl: TENSOR(..., AXIS[position], ...): a computed position varies along AXIS itself; give the "
+          "dimension of TENSOR an axis of its own");
+};
+template <bool Ok, fixed_string TENSOR, int LIMIT> struct position_count {
+  static_assert(Ok, "scandsl: TENSOR is read at more than LIMIT computed positions; merge some dimensions");
+};
+template <bool Ok> struct index_takes_an_axis {
+  static_assert(Ok, "scandsl: index(...), extent(...), stack(...): the first argument is an axis<\"...\">");
+};
+template <bool Ok, fixed_string AXIS> struct stack_axis_is_new {
+  static_assert(
+      Ok, "scandsl: stack(AXIS, ...): what is stacked varies along AXIS already; stack along a new axis");
+};
+template <bool Ok> struct stack_takes_values {
+  static_assert(Ok, "scandsl: stack(axis, a, b, ...) takes values, at least one");
+};
+template <bool Ok, fixed_string SCALAR> struct integer_takes_whole_number {
+  static_assert(Ok, "scandsl: SCALAR = ... takes an integer");
 };
 template <bool Ok, fixed_string FUNCTION> struct takes_conditions {
   static_assert(Ok,
@@ -242,7 +275,7 @@ template <bool Ok, fixed_string TENSOR> struct floating_elements {
   static_assert(Ok, "scandsl: run: TENSOR holds values: float, double, bfloat16 or float16");
 };
 template <bool Ok, fixed_string TENSOR> struct integer_elements {
-  static_assert(Ok, "scandsl: run: the offsets TENSOR holds integers: std::int32_t or std::int64_t");
+  static_assert(Ok, "scandsl: run: TENSOR holds integers: std::int32_t or std::int64_t");
 };
 template <bool Ok, fixed_string NAME> struct bound_to_its_kind {
   static_assert(Ok, "scandsl: run: NAME is a tensor bound to a number, or a scalar bound to a view");

@@ -24,7 +24,7 @@ template <fixed_string N, bool Optional, class... Axes> struct output {
     using expression_type = expression_of<E>;
     constexpr name missing = expression_type::axes.first_missing_in(load<N, Axes...>::axes);
     static_assert(sizeof(check::output_axis<missing == name{}, N, check::shown<missing>()>) > 0);
-    static_assert(sizeof(check::output_is_a_value<expression_type::kind == value_kind::real>) > 0);
+    static_assert(sizeof(check::output_is_a_value<expression_type::kind != value_kind::truth>) > 0);
     return equation<load<N, Axes...>, Optional, expression_type>{as_expression(value)};
   }
   template <class E> constexpr auto operator==(const E&) const {

@@ -31,7 +31,7 @@ template <class T> constexpr bool is_value() {
   if constexpr (symbolic<T>)
     return true;
   else if constexpr (expression<T> || number<T>)
-    return expression_of<T>::kind == value_kind::real;
+    return expression_of<T>::kind != value_kind::truth;
   else
     return false;
 }
@@ -71,7 +71,7 @@ template <class Body, class Rule = no_rule> struct function {
       return on_terms<value>(std::array<value, sizeof...(A)>{value(arguments)...},
                              std::index_sequence_for<A...>{});
     } else {
-      constexpr bool values = ((expression_of<A>::kind == value_kind::real) && ...);
+      constexpr bool values = ((expression_of<A>::kind != value_kind::truth) && ...);
       static_assert(sizeof(check::takes_values<values, "fn">) > 0);
       if constexpr (values && is_well_formed<detail::probe_for<A>...>())
         return called<function, expression_of<A>...>{{}, *this, {as_expression(arguments)...}};
@@ -126,9 +126,6 @@ template <symbolic T, class... Rest> constexpr auto partials(T first, Rest... re
   return std::array<T, 1 + sizeof...(Rest)>{first, T(rest)...};
 }
 
-inline constexpr auto silu = fn([](auto x) { return x * sigmoid(x); });
-inline constexpr auto relu = fn([](auto x) { return select(x < 0.0, 0.0, x); });
-inline constexpr auto mish = fn([](auto x) { return x * tanh(softplus(x)); });
 inline constexpr auto square = fn([](auto x) { return x * x; });
 
 }  // namespace scandsl

@@ -5,7 +5,7 @@ namespace scandsl {
 
 /// One use of a name in an expression.
 struct leaf {
-  enum class role { input, output, offsets, scalar };
+  enum class role { input, output, offsets, scalar, integers, table, integer };
   static constexpr int most_axes = axis_list::capacity;
 
   name id;
@@ -14,7 +14,7 @@ struct leaf {
   name axes[most_axes]{};  ///< in the order of the use
 
   constexpr bool operator==(const leaf&) const = default;
-  constexpr bool is_tensor() const { return as != role::scalar; }
+  constexpr bool is_tensor() const { return as != role::scalar && as != role::integer; }
   constexpr bool same_axes(const leaf& other) const {
     for (int i = 0; i < most_axes; ++i)
       if (!(axes[i] == other.axes[i])) return false;

@@ -73,6 +73,12 @@ inline constexpr auto welford = scan_op(
       return squares / max(count, 1.0);
     });
 
+/// exp(x) as a share of its sum over an axis: softmax(over(d), x(b, n, d)). Where all of x is -inf, or one is
+/// +inf, there are no shares, and they are NaN there.
+template <class Over, operand A> constexpr auto softmax(Over over, A x) {
+  return exp(x - reduce(log_add_exp, over, x));
+}
+
 /// The sum over an axis: sum(over(n), x(b, n)).
 template <class Over, class... E> constexpr auto sum(Over over, E... x) {
   return reduce(plain_sum, over, x...);

@@ -248,7 +248,7 @@ template <class Operator, class... S> constexpr bool start_matches(std::type_ide
     constexpr int size = state_size_of_result<decltype(Operator::seed), probe_for<S>...>();
     static_assert(sizeof(check::start_matches<size == Operator::components, static_cast<int>(sizeof...(S))>) >
                   0);
-    constexpr bool values = ((S::kind == value_kind::real) && ...);
+    constexpr bool values = ((S::kind != value_kind::truth) && ...);
     static_assert(sizeof(check::takes_values<values, "starting_from">) > 0);
     return values && size == Operator::components;
   }
@@ -261,7 +261,7 @@ template <class Operator, class Over, class... E> constexpr bool fits() {
   static_assert(sizeof(check::scan_axis<axis_fits, Over::axis_type::text>) > 0);
   constexpr bool apart = Over::segment_axis == name{} || !(E::axes.has(Over::segment_axis) || ...);
   static_assert(sizeof(check::segments_are_no_operand_axis<apart, check::shown<Over::segment_axis>()>) > 0);
-  constexpr bool values = ((E::kind == value_kind::real) && ...);
+  constexpr bool values = ((E::kind != value_kind::truth) && ...);
   static_assert(sizeof(check::takes_values<values, "scan">) > 0);
   return axis_fits && apart && values && start_matches<Operator>(std::type_identity<decltype(Over::start)>{});
 }

@@ -22,31 +22,73 @@ struct lowering {
   template <class E>
     requires is_scalar<E>
   constexpr term lower(const E&) {
-    return term(target, target.parameter(parameter_decl{E::id}));
+    return term(target, target.parameter(parameter_decl{E::id, false, 0.0, E::kind}));
   }
   template <class E> constexpr term lower(const optional_operand<E>& e) {
-    if constexpr (is_load<E>) {
-      tensor_decl declared = declaration<E>(tensor_role::input);
-      declared.optional = true;
-      declared.fallback = e.fallback;
-      return term(target, target.load(declared));
+    if constexpr (is_scalar<E>) {
+      return term(target, target.parameter(parameter_decl{E::id, true, e.fallback, E::kind}));
     } else {
-      return term(target, target.parameter(parameter_decl{E::id, true, e.fallback}));
+      const auto optional = [&e](tensor_decl declared) {
+        declared.optional = true;
+        declared.fallback = e.fallback;
+        return declared;
+      };
+      if constexpr (is_load<E>)
+        return term(target, target.load(optional(declaration<E>(tensor_role::input))));
+      else
+        return gather(e.operand, optional);
     }
+  }
+  template <class E>
+    requires is_gathered<E>
+  constexpr term lower(const E& e) {
+    return gather(e, [](const tensor_decl& declared) { return declared; });
+  }
+  template <class E>
+    requires is_index<E>
+  constexpr term lower(const E&) {
+    return term(target, target.index(target.axis(E::id)));
+  }
+  template <class E>
+    requires is_extent<E>
+  constexpr term lower(const E&) {
+    return term(target, target.extent(target.axis(E::id)));
+  }
+  /// A choice by the position along the new axis: the first of `parts` at 0, and so on.
+  template <class E>
+    requires is_stacked<E>
+  constexpr term lower(const E& e) {
+    return hana::unpack(e.parts, [this](const auto&... part) {
+      constexpr int count = static_cast<int>(sizeof...(part));
+      const std::array<node_id, sizeof...(part)> ids{real(lower(part)).id...};
+      const int along = target.axis(E::axis_type::id);
+      std::int16_t& declared = target.result.parts[along];
+      if (declared != 0 && declared != count)
+        throw "scandsl: different numbers of expressions are stacked along one axis; give each stack its own";
+      declared = static_cast<std::int16_t>(count);
+      const term at(target, target.index(along));
+      term chosen(target, ids.back());
+      for (int i = count - 1; i-- > 0;)
+        chosen = select(at == term(target, target.constant(i, value_kind::integer)),
+                        term(target, ids[static_cast<std::size_t>(i)]), chosen);
+      return chosen;
+    });
   }
 
   template <class P, class... A> constexpr term lower(const applied<P, A...>& e) {
     return hana::unpack(e.arguments, [this](const auto&... operand_) {
+      constexpr bool integers = takes_integers<P, A...>();
       // Braces order the evaluation: nodes are numbered as they are read.
-      const std::array<node_id, sizeof...(A)> ids{lower(operand_).in(target)...};
+      const std::array<node_id, sizeof...(A)> ids{lower_number<integers>(operand_).in(target)...};
       node_id operands[3] = {no_node, no_node, no_node};
       for (std::size_t i = 0; i < ids.size(); ++i) operands[i] = ids[i];
+      target.fit(primitive::index<P>, operands);
       return term(target, target.apply(primitive::index<P>, operands[0], operands[1], operands[2]));
     });
   }
   template <class F, class... A> constexpr term lower(const called<F, A...>& e) {
     return hana::unpack(e.arguments, [this, &e](const auto&... operand_) {
-      const std::array<term, sizeof...(A)> terms{named(lower(operand_))...};
+      const std::array<term, sizeof...(A)> terms{real(lower(operand_))...};
       return [&]<std::size_t... I>(std::index_sequence<I...>) {
         return e.function(terms[I]...);
       }(std::index_sequence_for<A...>{});
@@ -73,15 +115,53 @@ struct lowering {
   }
 
   template <class Load> constexpr tensor_decl declaration(tensor_role role) {
-    tensor_decl declared{Load::id, {}, role, false, 0.0};
+    tensor_decl declared{Load::id, {}, role, false, 0.0, Load::kind, {}};
+    if constexpr (requires { Load::is_table; })
+      if (Load::is_table) declared.role = tensor_role::table;
     for (int i = 0; i < Load::axes.count; ++i)
       declared.axes.push_back(static_cast<std::int16_t>(target.axis(Load::axes.items[i])));
     return declared;
   }
 
 private:
+  /// Whether numbers that were written as integers are integers as operands of P.
+  template <class P, class... A> static constexpr bool takes_integers() {
+    bool all = P::on_integers, any = P::of_position;
+    int operand_ = 0;
+    const auto look_at = [&](value_kind kind) {
+      const value_kind taken = primitive::argument_kind<P>(operand_++);
+      all = all && (taken == value_kind::truth || kind == value_kind::integer);
+      any = any || taken == value_kind::integer;
+    };
+    (look_at(A::kind), ...);
+    return all || any;
+  }
+  template <bool Integer, class E> constexpr term lower_number(const E& e) {
+    if constexpr (Integer && std::is_same_v<E, whole_literal>)
+      return term(target, target.constant(e.value, value_kind::integer));
+    else
+      return lower(e);
+  }
+
   /// The same term as a node, so that a function of it always has a builder.
   constexpr term named(term t) { return term(target, t.in(target)); }
+  /// ... and as a real number.
+  constexpr term real(term t) { return term(target, target.as_real(t.in(target))); }
+
+  /// `finish` makes the tensor's declaration from what the expression says of it.
+  template <class E, class Finish> constexpr term gather(const E& e, Finish finish) {
+    const tensor_decl declared = finish(declaration<typename E::load_type>(tensor_role::input));
+    std::uint8_t dimensions = 0;
+    node_id positions[3] = {no_node, no_node, no_node};
+    int count = 0;
+    hana::for_each(e.positions, [&]<class Position>(const Position& each) {
+      const int along = target.axis(Position::id);
+      for (int i = 0; i < declared.axes.count; ++i)
+        if (declared.axes[i] == along) dimensions = static_cast<std::uint8_t>(dimensions | 1U << i);
+      positions[count++] = lower_number<true>(each.position).in(target);
+    });
+    return term(target, target.gather(target.tensor(declared), dimensions, positions));
+  }
 
   template <class State, std::size_t... I>
   constexpr void read_state(const State& s, node_id* ids, std::index_sequence<I...>) {
@@ -105,7 +185,7 @@ private:
     s.axis = static_cast<std::int16_t>(target.axis(Over::axis_type::id));
     s.axes = axis_bit(s.axis);
     hana::unpack(e.operands, [&](const auto&... operand_) {
-      const std::array<term, sizeof...(A)> terms{named(lower(operand_))...};
+      const std::array<term, sizeof...(A)> terms{real(lower(operand_))...};
       [&]<std::size_t... I>(std::index_sequence<I...>) {
         read_state(e.op.lift(terms[I]...), s.element, indices);
       }(std::index_sequence_for<A...>{});
@@ -143,7 +223,7 @@ private:
   constexpr void declare_start(const Operator& op, const Start& start, scan_decl& s) {
     hana::unpack(start, [&]<class... E>(const E&... values) {
       if constexpr (sizeof...(E) > 0) {
-        const std::array<term, sizeof...(E)> terms{named(lower(values))...};
+        const std::array<term, sizeof...(E)> terms{real(lower(values))...};
         [&]<std::size_t... I>(std::index_sequence<I...>) {
           read_state(op.seed(terms[I]...), s.initial, components<Operator>{});
         }(std::index_sequence_for<E...>{});
@@ -157,7 +237,7 @@ private:
 template <class Target, bool Optional, class E>
 constexpr void lower_equation(builder& b, const equation<Target, Optional, E>& eq) {
   lowering lower{b};
-  const node_id value = lower.lower(eq.value).in(b);
+  const node_id value = b.as_real(lower.lower(eq.value).in(b));
   tensor_decl declared = lower.template declaration<Target>(tensor_role::output);
   declared.optional = Optional;
   if (b.result.find_tensor(declared.id) >= 0)

@@ -100,6 +100,8 @@ private:
 
   void find_extents(const sizes& given) {
     extents_.fill(-1);
+    for (int a = 0; a < program_.axes.count; ++a)
+      if (program_.parts[a] > 0) agree(a, program_.parts[a], "the expressions stacked along it");
     for (const auto& [axis, extent] : given) {
       const int found = program_.find_axis(short_name(axis));
       if (found < 0)
@@ -197,6 +199,14 @@ private:
         result.push_back(applied(n, [&](node_id operand) { return value(operand, at); }));
       });
       return;
+    case opcode::index:
+      for_each_position(n.axes,
+                        [&](const auto& at) { result.push_back(static_cast<double>(at[slot(n.target)])); });
+      return;
+    case opcode::extent: result = {static_cast<double>(extent(n.target))}; return;
+    case opcode::gather:
+      for_each_position(n.axes, [&](const auto& at) { result.push_back(gathered(n, at)); });
+      return;
     case opcode::carry: result = scanned(n.target).carry[component]; return;
     case opcode::scan: result = scanned(n.target).scan[component]; return;
     case opcode::last: result = scanned(n.target).last[component]; return;
@@ -229,6 +239,20 @@ private:
   double read(const node& n, const oracle_position& at) const {
     const tensor_decl& declared = program_.tensors[n.target];
     if (!bound(declared)) return declared.fallback;
+    return inputs_.at(text(declared.id)).values[declared_offset(declared, at)];
+  }
+
+  /// A tensor's element at computed positions; 0 outside.
+  double gathered(const node& n, oracle_position at) const {
+    const tensor_decl& declared = program_.tensors[n.target];
+    if (!bound(declared)) return declared.fallback;
+    const oracle_position here = at;
+    for (int i = 0, from = 0; i < declared.axes.count; ++i) {
+      if ((n.function >> i & 1U) == 0) continue;
+      const double position = value(n.operand[from++], here);
+      if (position < 0 || position >= static_cast<double>(extent(declared.axes[i]))) return 0.0;
+      at[slot(declared.axes[i])] = static_cast<std::int64_t>(position);
+    }
     return inputs_.at(text(declared.id)).values[declared_offset(declared, at)];
   }
 

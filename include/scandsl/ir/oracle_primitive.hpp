@@ -9,9 +9,20 @@
 /// with the executors.
 namespace scandsl::detail {
 
+/// Sine and cosine of x * y, whose rounding error fma gives, by the addition theorems.
+struct direction {
+  double sine, cosine;
+};
+inline direction direction_of_product(double x, double y) {
+  const double product = x * y, rest = std::fma(x, y, -product);
+  return {std::sin(product) * std::cos(rest) + std::cos(product) * std::sin(rest),
+          std::cos(product) * std::cos(rest) - std::sin(product) * std::sin(rest)};
+}
+
 /// The value of primitive number `function`; a condition is 1 or 0.
 inline double oracle_primitive(int function, double x, double y, double z) {
   using namespace primitive;
+  using primitive::index;
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   const bool unordered = std::isnan(x) || std::isnan(y);
   switch (function) {
@@ -23,9 +34,20 @@ inline double oracle_primitive(int function, double x, double y, double z) {
   case index<expm1_op>: return std::expm1(x);
   case index<sin_op>: return std::sin(x);
   case index<cos_op>: return std::cos(x);
+  case index<sin_of_product_op>: return direction_of_product(x, y).sine;
+  case index<cos_of_product_op>: return direction_of_product(x, y).cosine;
+  case index<angle_of_product_op>: {
+    const direction reached = direction_of_product(x, y);
+    return std::atan2(reached.sine, reached.cosine);
+  }
   case index<sqrt_op>: return std::sqrt(x);
   case index<tanh_op>: return std::tanh(x);
   case index<sigmoid_op>: return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
+  case index<normal_cdf_op>: return std::erfc(-x / std::sqrt(2.0)) / 2;
+  case index<relu_op>: return std::isnan(x) ? nan : std::fmax(x, 0);
+  case index<silu_op>: return std::isinf(x) ? std::fmax(x, 0) : x / (1 + std::exp(-x));
+  case index<gelu_op>: return std::isinf(x) ? std::fmax(x, 0) : x * (std::erfc(-x / std::sqrt(2.0)) / 2);
+  case index<mish_op>: return std::isinf(x) ? std::fmax(x, 0) : x * std::tanh(std::log1p(std::exp(x)));
   case index<softplus_op>: return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
   case index<add_op>: return x + y;
   case index<subtract_op>: return x - y;
@@ -46,6 +68,9 @@ inline double oracle_primitive(int function, double x, double y, double z) {
   case index<or_op>: return x != 0 || y != 0;
   case index<not_op>: return x == 0;
   case index<select_op>: return x != 0 ? y : z;
+  case index<floor_divide_op>: return y == 0 ? 0 : std::floor(x / y);
+  case index<modulo_op>: return y == 0 ? x : x - y * std::floor(x / y);
+  case index<to_real_op>: return x;
   case index<stop_gradient_op>: return x;
   case index<attach_derivative_op>: return x;
   default:

@@ -43,6 +43,9 @@ enum class opcode : std::uint8_t {
   scan,       ///< the same after the current position
   last,       ///< the same after the last position in scan order
   sum,        ///< of the operand along the axes that are the bits of `target`; see pass/expand_sums.hpp
+  index,      ///< the position along axis `target`
+  extent,     ///< the number of positions along axis `target`
+  gather,  ///< program::tensors[target] where the operands say; `function` has the dimensions they say it of
 };
 
 using node_id = std::int16_t;
@@ -50,18 +53,20 @@ inline constexpr node_id no_node = -1;
 
 struct node {
   opcode op = opcode::constant;
-  std::uint8_t function = 0;
+  std::uint8_t function = 0;  ///< of gather: bit i: an operand is the position in dimension i
   node_id operand[3] = {no_node, no_node, no_node};
   std::int16_t target = 0;
-  std::int16_t component = 0;
+  std::int8_t component = 0;
+  primitive::value_kind kind = primitive::value_kind::real;
   axis_mask axes = 0;  ///< the axes along which the value varies
   double value = 0.0;
 
   /// Bitwise on the constant, so that 0 and -0 differ and NaN equals itself.
   constexpr bool operator==(const node& other) const {
-    return op == other.op && function == other.function && operand[0] == other.operand[0] &&
-           operand[1] == other.operand[1] && operand[2] == other.operand[2] && target == other.target &&
-           component == other.component && axes == other.axes &&
+    return op == other.op && kind == other.kind && function == other.function &&
+           operand[0] == other.operand[0] && operand[1] == other.operand[1] &&
+           operand[2] == other.operand[2] && target == other.target && component == other.component &&
+           axes == other.axes &&
            std::bit_cast<std::uint64_t>(value) == std::bit_cast<std::uint64_t>(other.value);
   }
 };
@@ -76,11 +81,26 @@ template <class P> constexpr bool is_apply(const node& n) {
 }
 
 inline constexpr int max_axes = 16, max_tensors = 24, max_parameters = 12, max_nodes = 384, max_scans = 24,
-                     max_components = 12, max_stores = 16, max_tensor_rank = 8;
+                     max_components = 12, max_stores = 16, max_tensor_rank = 8, max_table = 16;
 
 static_assert(max_axes <= 16);  // summed_axes
 
-enum class tensor_role : std::uint8_t { input, output, offsets, scratch };
+/// The axes that a node names, beside those that it varies along: they must exist wherever the node does.
+constexpr axis_mask named_axes(const node& n) {
+  if (n.op == opcode::extent) return axis_bit(n.target);
+  return summed_axes(n);
+}
+
+constexpr bool is_scan_value(const node& n) {
+  return n.op == opcode::carry || n.op == opcode::scan || n.op == opcode::last;
+}
+constexpr bool is_truth(const node& n) { return n.kind == primitive::value_kind::truth; }
+constexpr bool is_integer(const node& n) { return n.kind == primitive::value_kind::integer; }
+
+/// What memory a name stands for. A table is a short list of integers, given by value at every run. Scratch
+/// and positions are in kernel programs only: memory between kernels, and no memory at all, but what would be
+/// there if element i of an axis were i (pass/address.hpp).
+enum class tensor_role : std::uint8_t { input, output, offsets, table, scratch, positions };
 
 struct tensor_decl {
   name id;
@@ -88,19 +108,32 @@ struct tensor_decl {
   tensor_role role = tensor_role::input;
   bool optional = false;
   double fallback = 0.0;  ///< the value everywhere of an optional input that is not bound
+  primitive::value_kind kind = primitive::value_kind::real;
+  /// In kernel programs, where a tensor is read in one way only: by dimension, how. 0: at the current
+  /// position of its axis; computed: where a gather's operand says; k + 1: at position k.
+  std::int16_t place[max_tensor_rank] = {};
+  static constexpr std::int16_t computed = -1;
 
   constexpr bool operator==(const tensor_decl&) const = default;
+  constexpr bool walks(int dimension) const { return place[dimension] == 0; }
   constexpr axis_mask mask() const {
     axis_mask m = 0;
-    for (const std::int16_t a : axes) m |= axis_bit(a);
+    for (int i = 0; i < axes.count; ++i)
+      if (walks(i)) m |= axis_bit(axes[i]);
     return m;
   }
 };
+
+constexpr bool holds_integers(const tensor_decl& t) {
+  return t.role == tensor_role::offsets || t.kind == primitive::value_kind::integer;
+}
 
 struct parameter_decl {
   name id;
   bool optional = false;
   double fallback = 0.0;
+  primitive::value_kind kind = primitive::value_kind::real;
+  bool is_extent = false;  ///< in kernel programs: the extent of the axis of that name
   constexpr bool operator==(const parameter_decl&) const = default;
 };
 
@@ -121,7 +154,8 @@ struct scan_decl {
   std::int16_t offsets = -1;            ///< tensor of packed-sequence boundaries
   std::int16_t segment_axis = -1;       ///< axis that numbers the packed sequences
   std::int16_t components = 0;
-  bool log_sum = false;  ///< the state is (m, s), worth m + log(s) for any m: see pass/log_sum.hpp
+  bool log_sum = false;         ///< the state is (m, s), worth m + log(s) for any m: see pass/log_sum.hpp
+  std::int16_t scaled_by = -1;  ///< a log-sum in units of whose s the states are: see pass/telescope.hpp
   double identity[max_components] = {};
   node_id initial[max_components] = {};  ///< no_node: the identity
   node_id element[max_components] = {};
@@ -131,7 +165,8 @@ struct scan_decl {
   constexpr bool operator==(const scan_decl& other) const {
     if (axis != other.axis || reversed != other.reversed || reverse_parameter != other.reverse_parameter ||
         every != other.every || offsets != other.offsets || segment_axis != other.segment_axis ||
-        components != other.components || log_sum != other.log_sum || axes != other.axes)
+        components != other.components || log_sum != other.log_sum || scaled_by != other.scaled_by ||
+        axes != other.axes)
       return false;
     for (int k = 0; k < components; ++k)
       if (std::bit_cast<std::uint64_t>(identity[k]) != std::bit_cast<std::uint64_t>(other.identity[k]) ||
@@ -152,6 +187,7 @@ struct scan_decl {
 struct program {
   name id;
   fixed_list<name, max_axes> axes;
+  std::int16_t parts[max_axes] = {};  ///< by axis: how many expressions are stacked along it; 0: none
   fixed_list<tensor_decl, max_tensors> tensors;
   fixed_list<parameter_decl, max_parameters> parameters;
   fixed_list<node, max_nodes>

@@ -119,6 +119,7 @@ inline int packs_of_strip(const program& p, const loop_nest& nest, std::int64_t 
   bool adjacent = false, rows = false;
   if (!nest.lanes.empty())
     for (int t = 0; t < p.tensors.count; ++t) {
+      if (p.tensors[t].role == tensor_role::positions) continue;
       const std::int64_t lane = nest.lanes.back().stride[static_cast<std::size_t>(t)];
       const std::int64_t step = nest.walk.empty() ? 0 : nest.walk.back().stride[static_cast<std::size_t>(t)];
       adjacent = adjacent || lane == 1;
@@ -172,7 +173,7 @@ inline int fetches(const cpu_kernel_summary& k, int tensor, std::int64_t element
 inline void count_bytes(cpu_kernel_summary& k, const problem& bound) {
   for (int t = 0; t < k.kernel.tensors.count; ++t) {
     const bound_tensor& b = bound.tensors[static_cast<std::size_t>(t)];
-    if (!b.bound) continue;
+    if (!b.bound || k.kernel.tensors[t].role == tensor_role::positions) continue;
     const std::int64_t bytes = bytes_of(b.view);
     bool stored = false;
     for (const store_decl& store : k.kernel.stores) stored = stored || store.tensor == t;

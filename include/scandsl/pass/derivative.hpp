@@ -38,6 +38,7 @@ public:
   /// A formula of the derivative.
   constexpr node_id apply(int f, node_id x, node_id y = no_node, node_id z = no_node) {
     using namespace primitive;
+    using primitive::index;
     if (f == index<multiply_op>) return product(x, y);
     if (f == index<divide_op>) return quotient(x, y);
     if (f == index<add_op> && is_negated(y)) return apply(index<subtract_op>, x, at(y).operand[0]);
@@ -164,6 +165,7 @@ struct quantity {
     if (built == nullptr) throw "scandsl: a derivative rule computes with numbers alone; write the result";
     node_id operands[3] = {no_node, no_node, no_node};
     for (std::size_t i = 0; i < given.size(); ++i) operands[i] = given[i].in(*built);
+    built->target.fit(primitive::index<P>, operands);
     return quantity(*built, built->apply(primitive::index<P>, operands[0], operands[1], operands[2]));
   }
 };
@@ -180,8 +182,8 @@ constexpr operand_quantities pullback_of(quantity cotangent, const operand_quant
   const auto keep = [&result](const auto& cotangents) {
     for (std::size_t i = 0; i < cotangents.size(); ++i) result[i] = cotangents[i];
   };
-  if constexpr (P::result == value_kind::truth)
-    return result;  // a condition passes nothing
+  if constexpr (P::result != value_kind::real)
+    return result;  // conditions and integers pass nothing
   else if constexpr (P::arity == 1)
     keep(P::pullback(cotangent, arguments[0], value));
   else if constexpr (P::arity == 2)
@@ -219,10 +221,6 @@ constexpr bool has(component_mask mask, int component) { return (mask >> compone
 constexpr component_mask component_bit(int component) { return static_cast<component_mask>(1U << component); }
 static_assert(max_components <= 16);
 
-constexpr bool is_scan_value(const node& n) {
-  return n.op == opcode::carry || n.op == opcode::scan || n.op == opcode::last;
-}
-
 /// What depends on what: which nodes vary with the operands that a derivative is taken with respect to, and
 /// which components of the two states a node of a combine reads.
 struct dependence {
@@ -230,7 +228,7 @@ struct dependence {
   component_mask left[max_nodes]{}, right[max_nodes]{};
   component_mask varied_components[max_scans]{};
 
-  /// `is_variable(node)`: whether a load or a parameter is such an operand.
+  /// `is_variable(node)`: whether a load, a gather or a parameter reads such an operand.
   template <class IsVariable> constexpr dependence(const program& p, IsVariable is_variable) {
     bool known[max_scans] = {};
     for (int i = 0; i < p.nodes.count; ++i) {
@@ -243,8 +241,9 @@ struct dependence {
         right[i] |= right[operand];
         varied[i] = varied[i] || varied[operand];
       }
-      if (is_truth(n) || is_apply<primitive::stop_gradient_op>(n)) varied[i] = false;
-      if (n.op == opcode::load || n.op == opcode::parameter) varied[i] = is_variable(n);
+      if (n.op == opcode::load || n.op == opcode::gather || n.op == opcode::parameter)
+        varied[i] = is_variable(n);
+      if (n.kind != value_kind::real || is_apply<primitive::stop_gradient_op>(n)) varied[i] = false;
       if (!is_scan_value(n)) continue;
       if (!known[n.target]) find_components(p, n.target);
       known[n.target] = true;

@@ -56,9 +56,10 @@ public:
   }
 
   // What algebra asks of a graph.
-  node_id constant(double value) {
+  node_id constant(double value, value_kind kind = value_kind::real) {
     node n;
     n.value = value;
+    n.kind = kind;
     return add(n);
   }
   node_id apply(int function, node_id x, node_id y = no_node, node_id z = no_node) {
@@ -71,6 +72,7 @@ public:
       n.operand[i] = operands[i];
       if (operands[i] != no_node) n.axes |= at(operands[i]).axes;
     }
+    n.kind = primitive::result_kind(function, at(operands[primitive::signature_of(function).arity - 1]).kind);
     return add(n);
   }
 
@@ -118,7 +120,8 @@ private:
       node n = source.nodes[id];
       node_id operands[3] = {};
       for (int i = 0; i < 3; ++i) operands[i] = formula(n.operand[i]);
-      if (n.op == opcode::sum) n.operand[0] = operands[0];
+      if (n.op == opcode::sum || n.op == opcode::gather)
+        for (int i = 0; i < 3; ++i) n.operand[i] = operands[i];
       copied_[slot] = n.op == opcode::apply ? apply(n.function, operands[0], operands[1], operands[2])
                       : is_scan_value(n)    ? scan_value(n)
                                             : add(n);
@@ -126,9 +129,6 @@ private:
     return copied_[slot];
   }
 
-  static bool is_scan_value(const node& n) {
-    return n.op == opcode::carry || n.op == opcode::scan || n.op == opcode::last;
-  }
   node_id scan_value(const node& n) {
     const node_id step = need(n.target, n.component);
     if (n.op != opcode::scan || step == no_node || at(step).op != opcode::apply) return add(n);
@@ -162,7 +162,7 @@ private:
       node carry;
       carry.op = opcode::carry;
       carry.target = static_cast<std::int16_t>(scan);
-      carry.component = n.target;
+      carry.component = static_cast<std::int8_t>(n.target);
       carry.axes = source.scans[scan].axes;
       return add(carry);
     }

@@ -42,7 +42,10 @@ constexpr const function_notation& notation_of(int function) {
 /// An infix function that is not listed here always stands in parentheses.
 constexpr binding binding_of(int function) {
   using namespace primitive;
-  if (function == index<multiply_op> || function == index<divide_op>) return binding::product;
+  using primitive::index;
+  if (function == index<multiply_op> || function == index<divide_op> || function == index<floor_divide_op> ||
+      function == index<modulo_op>)
+    return binding::product;
   if (function == index<add_op> || function == index<subtract_op>) return binding::sum;
   if (function == index<less_op> || function == index<less_equal_op> || function == index<equal_op>)
     return binding::comparison;
@@ -110,6 +113,8 @@ struct text_notation : precedence_rules<text_notation> {
     const function_notation& f = notation_of(function);
     if (f.style == primitive::notation::infix) return infix(f.symbol, binding_of(function), x[0], x[1]);
     if (f.style == primitive::notation::prefix) return prefix(f.symbol, x[0]);
+    if (f.style == primitive::notation::call_of_product)
+      return {std::string(f.symbol) + "(" + infix("*", binding::product, x[0], x[1]).text + ")"};
     std::vector<std::string> arguments;
     for (const piece& p : x) arguments.push_back(p.text);
     return {std::string(f.symbol) + "(" + join(arguments, ", ") + ")"};
@@ -122,6 +127,7 @@ struct text_notation : precedence_rules<text_notation> {
   static piece sum(const std::vector<std::string>& along, const piece& x) {
     return {"sum(over(" + join(along, ",") + "), " + x.text + ")"};
   }
+  static piece extent(const std::string& axis) { return {"extent(" + axis + ")"}; }
   static std::string derivative(const std::string& value, const piece& argument) {
     return "d " + value + " / d " + operand(argument, binding::atom);
   }
@@ -190,8 +196,12 @@ struct latex_notation : precedence_rules<latex_notation> {
     const function_notation& f = notation_of(function);
     if (function == primitive::index<primitive::divide_op>)
       return {"\\frac{" + x[0].text + "}{" + x[1].text + "}"};
+    if (function == primitive::index<primitive::floor_divide_op>)
+      return {"\\left\\lfloor \\frac{" + x[0].text + "}{" + x[1].text + "} \\right\\rfloor"};
     if (f.style == primitive::notation::infix) return infix(f.latex, binding_of(function), x[0], x[1]);
     if (f.style == primitive::notation::prefix) return prefix(f.latex, x[0]);
+    if (f.style == primitive::notation::call_of_product)
+      return {std::string(f.latex) + parenthesised(infix("\\,", binding::product, x[0], x[1]).text)};
     std::vector<std::string> arguments;
     for (const piece& p : x) arguments.push_back(p.text);
     return {std::string(f.latex) + parenthesised(join(arguments, ", "))};
@@ -205,6 +215,7 @@ struct latex_notation : precedence_rules<latex_notation> {
   static piece sum(const std::vector<std::string>& along, const piece& x) {
     return {"\\sum_{" + join(along, ",") + "} " + operand(x, binding::product), binding::product};
   }
+  static piece extent(const std::string& axis) { return {"\\lvert " + axis + " \\rvert"}; }
   static std::string derivative(const std::string& value, const piece& argument) {
     return "\\frac{\\partial " + value + "}{\\partial " + operand(argument, binding::atom) + "}";
   }

@@ -89,7 +89,16 @@ private:
   std::string axis_name(int axis) const { return N::name(program_.axes[axis].view()); }
   std::string tensor_reference(const tensor_decl& t) const {
     std::vector<std::string> indices;
-    for (const std::int16_t a : t.axes) indices.push_back(axis_name(a));
+    for (int i = 0; i < t.axes.count; ++i)
+      indices.push_back(t.place[i] > 0 ? std::to_string(t.place[i] - 1) : axis_name(t.axes[i]));
+    return N::indexed(N::name(t.id.view()), indices);
+  }
+  /// The same at computed positions.
+  std::string element_reference(const node& n) const {
+    const tensor_decl& t = program_.tensors[n.target];
+    std::vector<std::string> indices;
+    for (int i = 0, from = 0; i < t.axes.count; ++i)
+      indices.push_back(n.function >> i & 1U ? expression(n.operand[from++]).text : axis_name(t.axes[i]));
     return N::indexed(N::name(t.id.view()), indices);
   }
   std::vector<std::string> axis_names(axis_mask axes) const {
@@ -141,12 +150,18 @@ private:
     switch (n.op) {
     case opcode::constant: return N::number(n.value);
     case opcode::parameter: return {N::name(program_.parameters[n.target].id.view())};
-    case opcode::load: return {tensor_reference(program_.tensors[n.target])};
+    case opcode::load: {
+      const tensor_decl& t = program_.tensors[n.target];
+      return {t.role == tensor_role::positions ? axis_name(t.axes[0]) : tensor_reference(t)};
+    }
     case opcode::carry:
     case opcode::scan:
     case opcode::last: return {state_reference(n.op, n.target, n.component)};
     case opcode::apply: return application(n);
     case opcode::sum: return N::sum(axis_names(summed_axes(n)), expression(n.operand[0]));
+    case opcode::index: return {axis_name(n.target)};
+    case opcode::extent: return N::extent(axis_name(n.target));
+    case opcode::gather: return {element_reference(n)};
     case opcode::left:
     case opcode::right: break;
     }
@@ -154,7 +169,8 @@ private:
   }
 
   piece application(const node& n) const {
-    if (is_apply<primitive::attach_derivative_op>(n)) return expression(n.operand[0]);
+    if (is_apply<primitive::attach_derivative_op>(n) || is_apply<primitive::to_real_op>(n))
+      return expression(n.operand[0]);
     if (is_flag(n)) return expression(formulas_.at(n.operand[0]).operand[0]);
     if (is_apply<primitive::not_op>(n)) {
       const node& inner = formulas_.at(n.operand[0]);
@@ -186,7 +202,7 @@ private:
   /// Too short for a name of its own.
   bool is_trivial(node_id id) const {
     const node& n = formulas_.at(id);
-    if (n.op == opcode::sum) return false;
+    if (n.op == opcode::sum || n.op == opcode::gather) return false;
     if (n.op != opcode::apply || is_flag(n) || is_zero_test(n)) return true;
     return is_apply<primitive::neg_op>(n) && is_trivial(n.operand[0]);
   }
@@ -197,6 +213,7 @@ private:
   void prepare(node_id id) {
     if (id == no_node || !names_[static_cast<std::size_t>(id)].empty()) return;
     if (const component* c = formulas_.component_of(id)) return write_recurrence(*c);
+    if (is_apply<primitive::to_real_op>(formulas_.at(id))) return prepare(formulas_.at(id).operand[0]);
     prepare_operands(id);
     const bool shared = formulas_.uses(id) > 1 && !is_trivial(id);
     if (!shared && !formulas_.has_rule(id)) return;

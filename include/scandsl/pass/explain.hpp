@@ -1,42 +1,21 @@
 #pragma once
-#include <cstdio>
-
 #include "scandsl/pass/cpu_plan.hpp"
+#include "scandsl/pass/explain_text.hpp"
 
 namespace scandsl {
 namespace detail {
 
-inline std::string size_text(std::int64_t bytes) {
-  const char* unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(bytes);
-  int scale = 0;
-  for (; value >= 1024.0 && scale < 4; ++scale) value /= 1024.0;
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, scale == 0 ? "%.0f %s" : "%.2f %s", value, unit[scale]);
-  return buffer;
-}
-
 inline std::string sweep_text(const cpu_kernel_summary& k, int i) {
   const walk_stage& sweep = k.table.sweep[i];
-  std::string text = "    sweep " + std::to_string(i + 1) + ": ";
-  text += sweep.reversed ? "backward" : "forward";
-  if (sweep.reverse_parameter >= 0)
-    text += std::string(", the other way if ") +
-            std::string(k.kernel.parameters[sweep.reverse_parameter].id.view());
   int reads = 0;
   for (const stream_read& read : sweep.reads) reads += read.from == source::memory ? 1 : 0;
-  text += message(", ", reads, reads == 1 ? " operand read" : " operands read", ", ", sweep.stores.count,
-                  " written");
+  std::string text = sweep_heading_text(k.kernel, k.table, i) + operands_text(reads, sweep.stores.count);
   if (sweep.keeps.count > 0) text += message(", ", sweep.keeps.count, " kept for later sweeps");
   return text + "\n";
 }
 
 inline std::string kernel_text(const cpu_kernel_summary& k, int index, const cpu_device& device) {
-  const loop_nest& nest = k.plan.nests.front();
-  const std::string walked =
-      k.table.axis >= 0 ? std::string(k.kernel.axes[k.table.axis].view()) : "memory order";
-  std::string text = message("  kernel ", index + 1, ": walks ", walked, ", ", nest.steps(), " steps of ",
-                             nest.lane_count(), nest.lane_count() == 1 ? " lane" : " lanes");
+  std::string text = kernel_heading_text(k.kernel, k.table, k.plan.nests.front(), index);
   if (k.plan.segments() > 1) text += message(", ", k.plan.segments(), " packed sequences");
   if (k.plan.folded) text += ", chunks as lanes";
   if (k.plan.chunk > 0) text += message(", restarting every ", k.plan.chunk);

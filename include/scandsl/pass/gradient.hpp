@@ -32,8 +32,8 @@ struct cotangent_sums {
 /// Reverse mode. Nodes are visited from the outputs to the inputs; a scan when all that reads it is done.
 class reverse_mode {
 public:
-  constexpr reverse_mode(const program& source, const operand_names& wanted)
-      : f_(source), d_(source), wanted_(wanted),
+  constexpr reverse_mode(const program& source, const operand_names& wanted, bool keeps_values)
+      : f_(source), d_(source), wanted_(wanted), keeps_values_(keeps_values),
         depends_(source, [this](const node& n) { return is_variable(n); }) {
     d_.target.result.id = derived_title('d', source.id);
     for (quantity& q : cotangent_) q = number(0.0);
@@ -47,6 +47,7 @@ public:
     }
     for (int i = f_.nodes.count; i-- > 0;) visit(static_cast<node_id>(i));
     store_gradients();
+    if (keeps_values_) store_values();
     return prune(d_.target.result);
   }
 
@@ -54,6 +55,7 @@ private:
   const program& f_;
   derivation d_;
   const operand_names& wanted_;
+  bool keeps_values_;
   dependence depends_;
   cotangent_sums pending_;
   quantity cotangent_[max_nodes] = {};
@@ -89,27 +91,37 @@ private:
 
   constexpr void store_gradients() {
     int gradients = 0;
-    for (const tensor_decl& t : f_.tensors)
-      gradients += t.role == tensor_role::input && is_wanted(t.id) ? 1 : 0;
+    for (const tensor_decl& t : f_.tensors) gradients += has_gradient(t) ? 1 : 0;
     node_id of_parameter[max_parameters] = {};
     for (int i = 0; i < f_.parameters.count; ++i) {
-      of_parameter[i] = cotangent_of_operand(opcode::parameter, i).in(d_);
+      of_parameter[i] = cotangent_of_parameter(i).in(d_);
       if (stores_parameter(i, of_parameter[i])) ++gradients;
     }
     for (int i = 0; i < f_.tensors.count; ++i)
-      if (f_.tensors[i].role == tensor_role::input && is_wanted(f_.tensors[i].id)) {
+      if (has_gradient(f_.tensors[i])) {
         tensor_decl gradient_of = f_.tensors[i];
         gradient_of.optional = gradient_of.optional || gradients > 1;
-        store(gradient_of, cotangent_of_operand(opcode::load, i));
+        store(gradient_of, cotangent_of_tensor(i));
       }
     for (int i = 0; i < f_.parameters.count; ++i)
       if (stores_parameter(i, of_parameter[i]))
         store({f_.parameters[i].id, {}, tensor_role::output, f_.parameters[i].optional || gradients > 1, 0.0},
               {d_, of_parameter[i]});
   }
+  /// The outputs of the source, beside its gradients.
+  constexpr void store_values() {
+    program& p = d_.target.result;
+    for (const store_decl& each : f_.stores)
+      p.stores.push_back(
+          {static_cast<std::int16_t>(p.tensors.push_back(f_.tensors[each.tensor])), each.value});
+  }
+  constexpr bool has_gradient(const tensor_decl& t) const {
+    return t.role == tensor_role::input && t.kind == value_kind::real && is_wanted(t.id);
+  }
   /// A scalar that only flags or restart intervals read has a gradient if it is asked for by name (it is 0).
   constexpr bool stores_parameter(int index, node_id value) const {
-    return is_wanted(f_.parameters[index].id) && (wanted_.count > 0 || !d_.is_zero(value));
+    return f_.parameters[index].kind == value_kind::real && is_wanted(f_.parameters[index].id) &&
+           (wanted_.count > 0 || !d_.is_zero(value));
   }
   constexpr void store(tensor_decl declared, quantity value) {
     program& p = d_.target.result;
@@ -118,10 +130,41 @@ private:
     declared.fallback = 0.0;
     p.stores.push_back({static_cast<std::int16_t>(p.tensors.push_back(declared)), value.in(d_)});
   }
-  constexpr quantity cotangent_of_operand(opcode op, int index) {
+  constexpr quantity cotangent_of_parameter(int index) {
     for (int i = 0; i < f_.nodes.count; ++i)
-      if (f_.nodes[i].op == op && f_.nodes[i].target == index) return cotangent_[i];
+      if (f_.nodes[i].op == opcode::parameter && f_.nodes[i].target == index) return cotangent_[i];
     return number(0.0);
+  }
+  /// A tensor may be read at its axes' positions, and at computed ones.
+  constexpr quantity cotangent_of_tensor(int index) {
+    quantity total = number(0.0);
+    for (int i = 0; i < f_.nodes.count; ++i) {
+      const node n = f_.nodes[i];
+      if (n.target != index) continue;
+      if (n.op == opcode::load) total = total + cotangent_[i];
+      if (n.op == opcode::gather) total = total + scattered(n, cotangent_[i]);
+    }
+    return total;
+  }
+  /// A gather is the sum over the tensor's axis v of the elements where v is the computed position. So an
+  /// element's cotangent is the sum of those of all places that read it, in the order of their axes. (What
+  /// the positions do not vary along has been summed over before.)
+  constexpr quantity scattered(const node& n, quantity cotangent) {
+    if (cotangent.is_zero()) return cotangent;
+    const tensor_decl& t = f_.tensors[n.target];
+    node_id here = no_node;
+    axis_mask along = n.axes;
+    for (int i = 0, from = 0; i < t.axes.count; ++i) {
+      if ((n.function >> i & 1U) == 0) {
+        along &= ~axis_bit(t.axes[i]);
+        continue;
+      }
+      const node_id there = d_.target.index(t.axes[i]);
+      const node_id same = d_.apply(primitive::index<primitive::equal_op>, there, n.operand[from++]);
+      here = here == no_node ? same : d_.apply(primitive::index<primitive::and_op>, here, same);
+    }
+    const quantity read = select(quantity(d_, here), cotangent, number(0.0));
+    return {d_, d_.sum(read.in(d_), along)};
   }
 
   // ---- cotangents
@@ -170,14 +213,14 @@ private:
   }
 };
 
-constexpr program gradient_of(const program& p, const operand_names& wanted) {
+constexpr program gradient_of(const program& p, const operand_names& wanted, bool keeps_values = false) {
   for (const name& each : wanted) {
     const int tensor = p.find_tensor(each);
     if (p.find_parameter(each) < 0 && (tensor < 0 || p.tensors[tensor].role != tensor_role::input))
       throw "scandsl: gradient: the program has no input and no scalar of that name";
   }
   const program source = simplify(p);
-  return reverse_mode(source, wanted)();
+  return reverse_mode(source, wanted, keeps_values)();
 }
 
 }  // namespace detail
@@ -185,8 +228,10 @@ constexpr program gradient_of(const program& p, const operand_names& wanted) {
 /// The gradient of a program: the derivative of <dy, y>, summed over its outputs y, by its operands.
 ///   inputs   what the derivative needs of p's, and for an output y its cotangent dy, of y's axes: optional
 ///            (0) where y is, or where there are several
-///   outputs  for every input x (initial states are inputs) its gradient dx, of x's axes; for every scalar t
-///            that values depend on dt, without axes. Optional where x is, or where there are several
+///   outputs  for every input x (initial states are inputs, integers are none) its gradient dx, of x's axes;
+///   for every
+///            scalar t that values depend on dt, without axes. Optional where x is, or where there are
+///            several
 /// A name that is taken gets another d in front. All of it stays a program: gradient(gradient(p)) is the
 /// second order. Throws (in a constant expression: does not compile) where the result exceeds the capacities
 /// of ir/program.hpp, or a name 23 characters.
@@ -202,6 +247,16 @@ constexpr program gradient(const program& p, Operand...) {
   operand_names wanted;
   (wanted.push_back(Operand::id), ...);
   return detail::gradient_of(p, wanted);
+}
+
+/// The program and its gradient with respect to some operands in one: what both need is computed once. Its
+/// outputs are those of p and those of gradient(p, operands...).
+template <class... Operand>
+  requires(sizeof...(Operand) > 0 && ((is_tensor<Operand> || is_scalar<Operand>) && ...))
+constexpr program value_and_gradient(const program& p, Operand...) {
+  operand_names wanted;
+  (wanted.push_back(Operand::id), ...);
+  return detail::gradient_of(p, wanted, true);
 }
 
 }  // namespace scandsl

@@ -49,14 +49,18 @@ private:
       read_[s] = depends_.with_carries(f_.scans[s], read_[s]) & depends_.varied_components[s];
   }
 
+  static constexpr bool has_tangent(const tensor_decl& t) {
+    return t.role == tensor_role::input && t.kind == value_kind::real;
+  }
+
   /// An input or scalar of its own for the tangent of each; the outputs become tangents of outputs.
   constexpr void declare_operands() {
     program& p = d_.target.result;
     int operands = f_.parameters.count;
-    for (const tensor_decl& t : f_.tensors) operands += t.role == tensor_role::input ? 1 : 0;
+    for (const tensor_decl& t : f_.tensors) operands += has_tangent(t) ? 1 : 0;
     for (int i = 0; i < f_.tensors.count; ++i) {
       tensor_decl declared = f_.tensors[i];
-      if (declared.role == tensor_role::offsets) continue;
+      if (declared.role != tensor_role::output && !has_tangent(declared)) continue;
       declared.id = derived_name(p, 't', declared.id);
       if (declared.role == tensor_role::output) {
         p.tensors[i].id = declared.id;
@@ -67,13 +71,16 @@ private:
       tensor_tangent_[i] = static_cast<std::int16_t>(p.tensors.push_back(declared));
     }
     for (int i = 0; i < f_.parameters.count; ++i)
-      parameter_tangent_[i] = d_.target.parameter({derived_name(p, 't', f_.parameters[i].id), true, 0.0});
+      if (f_.parameters[i].kind == value_kind::real)
+        parameter_tangent_[i] = d_.target.parameter({derived_name(p, 't', f_.parameters[i].id), true, 0.0});
   }
 
   constexpr quantity tangent_of(node_id id) {
     const node n = f_.nodes[id];
     if (n.op == opcode::load)
       return {d_, d_.target.load(d_.target.result.tensors[tensor_tangent_[n.target]])};
+    if (n.op == opcode::gather)
+      return {d_, d_.target.gather(tensor_tangent_[n.target], n.function, n.operand)};
     if (n.op == opcode::parameter) return {d_, parameter_tangent_[n.target]};
     if (is_scan_value(n)) return scan_tangent(n);
     if (n.op == opcode::sum) return {d_, d_.sum(tangent_[n.operand[0]].in(d_), summed_axes(n))};

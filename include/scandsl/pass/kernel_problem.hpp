@@ -36,23 +36,46 @@ inline bool computes_in_double(const program& p, const problem& bound) {
 
 }  // namespace detail
 
+namespace detail {
+
+/// A view with the dimensions that the kernel reads at one position gone to that position.
+inline erased_view sliced(erased_view view, const tensor_decl& declared) {
+  for (int i = 0; i < declared.axes.count; ++i) {
+    if (declared.place[i] <= 0) continue;
+    const std::int64_t offset = offset_at(view.axis[i], declared.place[i] - 1);
+    if (view.data != nullptr)
+      view.data = static_cast<char*>(view.data) + offset * static_cast<std::int64_t>(size_of(view.type));
+    view.axis[i] = dims{};
+  }
+  return view;
+}
+
+}  // namespace detail
+
 /// The problem of a kernel program: the operands of the whole one by name, and scratch without memory yet.
 inline problem kernel_problem(const program& whole, const problem& bound, const program& kernel,
                               const iteration_space& space, dtype scratch_type) {
   problem result;
-  for (int i = 0; i < kernel.parameters.count; ++i)
+  for (int i = 0; i < kernel.parameters.count; ++i) {
+    const parameter_decl& declared = kernel.parameters[i];
     result.parameters[static_cast<std::size_t>(i)] =
-        bound.parameters[static_cast<std::size_t>(whole.find_parameter(kernel.parameters[i].id))];
+        declared.is_extent
+            ? static_cast<double>(space.extent[static_cast<std::size_t>(whole.find_axis(declared.id))])
+            : bound.parameters[static_cast<std::size_t>(whole.find_parameter(declared.id))];
+  }
   for (int i = 0; i < kernel.tensors.count; ++i) {
     const tensor_decl& declared = kernel.tensors[i];
     bound_tensor& target = result.tensors[static_cast<std::size_t>(i)];
     const int known = whole.find_tensor(declared.id);
     if (known >= 0) {
       target = bound.tensors[static_cast<std::size_t>(known)];
+      if (target.bound) target.view = detail::sliced(target.view, declared);
       continue;
     }
     target.bound = true;
-    target.view = erased_view{nullptr, scratch_type, true, declared.axes.count, {}};
+    const bool positions = declared.role == tensor_role::positions;
+    target.view =
+        erased_view{nullptr, positions ? dtype::int64 : scratch_type, true, declared.axes.count, {}};
     std::int64_t stride = 1;
     for (int a = target.view.rank - 1; a >= 0; --a) {
       const int axis = whole.find_axis(kernel.axes[declared.axes[a]]);

@@ -1,17 +1,21 @@
 #pragma once
+#include "scandsl/pass/address.hpp"
 #include "scandsl/pass/expand_sums.hpp"
+#include "scandsl/pass/in_place.hpp"
 #include "scandsl/pass/log_sum.hpp"
 #include "scandsl/pass/schedule.hpp"
 #include "scandsl/pass/simplify.hpp"
 #include "scandsl/pass/sink.hpp"
 #include "scandsl/pass/split.hpp"
+#include "scandsl/pass/telescope.hpp"
 
 namespace scandsl {
 
-/// A program as executors take it: derivative rules dropped, sums as scans, log-add-exp carried as (max,
-/// sum), simplified, functions that both sides of a flag share applied once.
+/// A program as executors take it: derivative rules dropped, stacks written out, sums as scans, log-add-exp
+/// carried as (max, sum), simplified, functions that both sides of a flag share applied once, positions as
+/// loads.
 constexpr program prepare(const program& p) {
-  return sink_selects(simplify(log_sum(simplify(expand_sums(drop_rules(p))))));
+  return address(sink_selects(simplify(log_sum(simplify(expand_sums(simplify(unroll(drop_rules(p)))))))));
 }
 
 /// The kernel programs of P and what goes with them, each as a constant of its own.
@@ -22,12 +26,22 @@ inline constexpr schedule kernel_schedule = make_schedule(kernel_program<P, K>, 
 template <const program& P, int K>
 inline constexpr walk_table kernel_table = make_walk_table(kernel_program<P, K>, kernel_schedule<P, K>);
 
-/// An input may be overwritten in place when one kernel with one sweep reads it, and nothing is written
-/// before that sweep.
-template <const program& P> constexpr bool works_in_place() {
-  if (kernels_of<P>.programs.count != 1) return false;
-  constexpr const schedule& only = kernel_schedule<P, 0>;
-  return only.sweeps == 0 || (only.sweeps == 1 && only.boundary[0].stores.count == 0);
+/// The kernel programs as kernels take them that hold the m of log-sums fixed.
+template <const program& P, int K>
+inline constexpr program framed_program = kernel_schedule<P, K>.sweeps > 1 ? telescope(kernel_program<P, K>)
+                                                                           : kernel_program<P, K>;
+template <const program& P, int K>
+inline constexpr schedule framed_schedule = make_schedule(framed_program<P, K>, kernels_of<P>.walked_axis[K]);
+template <const program& P, int K>
+inline constexpr bool has_framed_program =
+    is_telescoped(framed_program<P, K>) && scales_hold_frames(framed_program<P, K>, framed_schedule<P, K>);
+
+/// What may be overwritten in place: nothing where values cross from one kernel to another.
+template <const program& P> constexpr in_place_pairs works_in_place() {
+  if constexpr (kernels_of<P>.programs.count == 1)
+    return find_in_place(P, kernel_program<P, 0>, kernel_schedule<P, 0>);
+  else
+    return {};
 }
 
 }  // namespace scandsl

@@ -43,6 +43,7 @@ struct dimension {
 struct iteration_space {
   std::array<std::vector<dimension>, max_axes> axis;
   std::array<std::int64_t, max_axes> extent{};
+  std::array<bool, max_axes> is_bound{};  ///< whether a tensor has the axis; else its extent is 1
 
   std::vector<dimension> dimensions(axis_mask axes) const {
     std::vector<dimension> all;
@@ -133,7 +134,7 @@ inline iteration_space make_iteration_space(const program& p, const problem& bou
         const bound_tensor& b = bound.tensors[static_cast<std::size_t>(t)];
         if (!b.bound || p.tensors[t].role == tensor_role::offsets) continue;
         for (int i = 0; i < p.tensors[t].axes.count; ++i)
-          if (p.tensors[t].axes[i] == a) visit(t, b.view.axis[i]);
+          if (p.tensors[t].axes[i] == a && p.tensors[t].walks(i)) visit(t, b.view.axis[i]);
       }
     };
     for (int t = 0; t < p.tensors.count; ++t)  // offsets: one more than there are segments
@@ -164,6 +165,7 @@ inline iteration_space make_iteration_space(const program& p, const problem& bou
       }
     });
     space.extent[static_cast<std::size_t>(a)] = extent;
+    space.is_bound[static_cast<std::size_t>(a)] = first >= 0;
     if (extent == 0) common = {0};
     std::vector<dimension>& target = space.axis[static_cast<std::size_t>(a)];
     for (const std::int64_t e : common) target.push_back({a, e, {}});

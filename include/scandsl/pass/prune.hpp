@@ -29,7 +29,7 @@ private:
   }
   constexpr void need_tensor(const program& p, int tensor) {
     tensors[tensor] = true;
-    axes |= p.tensors[tensor].mask();
+    for (const std::int16_t a : p.tensors[tensor].axes) axes |= axis_bit(a);
   }
   constexpr void need_scan(const program& p, int index) {
     if (scans[index]) return;
@@ -39,6 +39,7 @@ private:
     if (s.segment_axis >= 0) axes |= axis_bit(s.segment_axis);
     if (s.offsets >= 0) need_tensor(p, s.offsets);
     if (s.reverse_parameter >= 0) parameters[s.reverse_parameter] = true;
+    if (s.scaled_by >= 0) need_scan(p, s.scaled_by);
     need(s.every);
     for (int k = 0; k < s.components; ++k) {
       need(s.initial[k]);
@@ -47,10 +48,10 @@ private:
     }
   }
   constexpr void visit(const program& p, const node& n) {
-    axes |= n.axes | summed_axes(n);
+    axes |= n.axes | named_axes(n);
     for (const node_id operand : n.operand) need(operand);
     if (n.op == opcode::parameter) parameters[n.target] = true;
-    if (n.op == opcode::load) need_tensor(p, n.target);
+    if (n.op == opcode::load || n.op == opcode::gather) need_tensor(p, n.target);
     if (n.op == opcode::carry || n.op == opcode::scan || n.op == opcode::last) need_scan(p, n.target);
   }
 };
@@ -103,7 +104,10 @@ struct pruning {
     n.axes = axes.mask(n.axes);
     switch (n.op) {
     case opcode::parameter: n.target = parameters(n.target); break;
-    case opcode::load: n.target = tensors(n.target); break;
+    case opcode::load:
+    case opcode::gather: n.target = tensors(n.target); break;
+    case opcode::index:
+    case opcode::extent: n.target = axes(n.target); break;
     case opcode::carry:
     case opcode::scan:
     case opcode::last: n.target = scans(n.target); break;
@@ -122,6 +126,7 @@ struct pruning {
     s.offsets = tensors(s.offsets);
     s.reverse_parameter = parameters(s.reverse_parameter);
     s.every = nodes(s.every);
+    s.scaled_by = scans(s.scaled_by);
     for (int k = 0; k < s.components; ++k) {
       s.initial[k] = nodes(s.initial[k]);
       s.element[k] = nodes(s.element[k]);
@@ -144,7 +149,7 @@ constexpr program prune(const program& p) {
   program result;
   result.id = p.id;
   for (int a = 0; a < p.axes.count; ++a)
-    if (pruned.live.axes & axis_bit(a)) result.axes.push_back(p.axes[a]);
+    if (pruned.live.axes & axis_bit(a)) result.parts[result.axes.push_back(p.axes[a])] = p.parts[a];
   for (int i = 0; i < p.parameters.count; ++i)
     if (pruned.live.parameters[i]) result.parameters.push_back(p.parameters[i]);
   pruned.copy(p.tensors, pruned.live.tensors, result.tensors);

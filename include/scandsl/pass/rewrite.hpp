@@ -1,4 +1,6 @@
 #pragma once
+#include <algorithm>
+
 #include "scandsl/ir/builder.hpp"
 #include "scandsl/pass/prune.hpp"
 
@@ -15,6 +17,7 @@ struct rewriting {
   constexpr explicit rewriting(const program& p) : source(p) {
     target.result.id = p.id;
     target.result.axes = p.axes;
+    std::copy(p.parts, p.parts + max_axes, target.result.parts);
     target.result.tensors = p.tensors;
     target.result.parameters = p.parameters;
     for (node_id& n : nodes) n = no_node;
@@ -35,6 +38,7 @@ struct rewriting {
     const axis_mask segments = s.segment_axis < 0 ? 0 : axis_bit(s.segment_axis);
     s.axes = axis_bit(s.axis);
     s.every = at(old.every);
+    if (s.scaled_by >= 0) s.scaled_by = scans[old.scaled_by];
     for (int k = 0; k < s.components; ++k) {
       s.element[k] = at(old.element[k]);
       s.combined[k] = at(old.combined[k]);
@@ -60,6 +64,12 @@ struct rewriting {
     case opcode::scan:
     case opcode::last: return target.scan_value(old.op, scan(old.target), old.component);
     case opcode::sum: return target.sum(at(old.operand[0]), summed_axes(old));
+    case opcode::gather: {
+      const node_id positions[3] = {at(old.operand[0]), at(old.operand[1]), at(old.operand[2])};
+      return target.gather(old.target, old.function, positions);
+    }
+    case opcode::index:
+    case opcode::extent:
     case opcode::constant:
     case opcode::parameter:
     case opcode::load:

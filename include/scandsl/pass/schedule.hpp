@@ -17,7 +17,7 @@ inline constexpr int max_sweeps = 6, max_instructions = max_nodes + max_scans;
 enum class source : std::uint8_t {
   unused,
   uniform,   ///< from constants and parameters alone, once per call
-  memory,    ///< a load: through the node's stream
+  memory,    ///< a load: through the node's stream (a gather is computed)
   kept,      ///< computed at an earlier boundary: through the node's stream, the same at every step
   scratch,   ///< a scan's value of an earlier sweep: through the node's stream
   computed,  ///< here
@@ -59,7 +59,7 @@ struct schedule {
   guard guards[max_nodes] = {};
 
   int streams = 0;                         ///< of loads, kept values and scratch
-  std::int16_t stream_of[max_nodes] = {};  ///< -1: none
+  std::int16_t stream_of[max_nodes] = {};  ///< -1: none; of a gather, where its tensor lies
 };
 
 namespace detail {
@@ -88,9 +88,7 @@ struct scheduler {
     return s.axis < 0 ? axes != 0 : (axes & axis_bit(s.axis)) != 0;
   }
   constexpr bool walks(int i) const { return walks(p.nodes[i].axes); }
-  constexpr bool is_scan_value(int i) const {
-    return p.nodes[i].op == opcode::carry || p.nodes[i].op == opcode::scan || p.nodes[i].op == opcode::last;
-  }
+  constexpr bool is_scan_value(int i) const { return scandsl::is_scan_value(p.nodes[i]); }
 
   constexpr schedule run() {
     for (int i = 0; i < p.tensors.count; ++i)
@@ -276,7 +274,7 @@ struct scheduler {
     for (int i = 0; i < p.nodes.count; ++i) {
       const node& n = p.nodes[i];
       if (at.from[i] == source::unused || at.from[i] == source::uniform) continue;
-      if (at.from[i] != source::computed) stream(i);
+      if (at.from[i] != source::computed || n.op == opcode::gather) stream(i);
       if (at.from[i] == source::computed && (n.op == opcode::carry || n.op == opcode::scan) &&
           !advanced[n.target]) {
         at.instructions.push_back(static_cast<std::int16_t>(-1 - n.target));
@@ -343,6 +341,7 @@ struct walk_stage {
   bool has_scans = false;
   std::int16_t reverse_parameter = -1;
   fixed_list<stream_read, 32> reads;
+  fixed_list<stream_read, 32> gathers;
   fixed_list<std::int16_t, max_stores> stores;
   fixed_list<std::int16_t, 32> keeps;  ///< streams written
 };
@@ -367,9 +366,12 @@ constexpr walk_stage summarise(const program& p, const schedule& s, const stage_
   to.has_scans = from.has_scans;
   to.reverse_parameter = from.reverse_parameter;
   to.stores = from.stores;
-  for (int i = 0; i < p.nodes.count; ++i)
+  for (int i = 0; i < p.nodes.count; ++i) {
+    const stream_read read{s.stream_of[i], from.from[i], p.nodes[i].target};
     if (from.from[i] == source::memory || from.from[i] == source::kept || from.from[i] == source::scratch)
-      to.reads.push_back({s.stream_of[i], from.from[i], p.nodes[i].target});
+      to.reads.push_back(read);
+    if (from.from[i] == source::computed && p.nodes[i].op == opcode::gather) to.gathers.push_back(read);
+  }
   for (const node_id kept : from.keeps) to.keeps.push_back(s.stream_of[kept]);
   return to;
 }

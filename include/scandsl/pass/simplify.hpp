@@ -9,12 +9,14 @@ namespace scandsl {
 namespace detail {
 
 /// Applies primitives in their simplest form. The rules hold in IEEE arithmetic up to the sign of zero, and
-/// none hides a NaN: x * 0 and x - x stay. A Graph has at(id), constant(value) and apply(function, operands).
+/// none hides a NaN: x * 0 and x - x stay. A Graph has at(id), constant(value, kind) and apply(function,
+/// operands).
 template <class Graph> struct algebra {
   Graph& graph;
 
   constexpr node_id apply(int f, node_id x, node_id y = no_node, node_id z = no_node) {
     using namespace primitive;
+    using primitive::index;
     if (f == index<neg_op>) return negated(x);
     if (f == index<add_op>) return sum(x, y);
     if (f == index<subtract_op>) return difference(x, y);
@@ -30,6 +32,9 @@ template <class Graph> struct algebra {
     if (f == index<and_op>) return junction<and_op>(x, y, true);
     if (f == index<or_op>) return junction<or_op>(x, y, false);
     if (f == index<select_op>) return choice(x, y, z);
+    if (f == index<floor_divide_op>) return floor_quotient(x, y);
+    if (f == index<modulo_op>) return remainder(x, y);
+    if (f == index<to_real_op> && is_constant(x)) return graph.constant(graph.at(x).value);
     return graph.apply(f, x, y, z);
   }
 
@@ -43,6 +48,7 @@ private:
   }
   constexpr bool is_negated(node_id x) const { return is<primitive::neg_op>(x); }
   constexpr node_id operand(node_id x) const { return graph.at(x).operand[0]; }
+  constexpr node_id constant_like(node_id x, double value) { return graph.constant(value, graph.at(x).kind); }
   template <class P> constexpr node_id emit(node_id x, node_id y = no_node, node_id z = no_node) {
     return graph.apply(primitive::index<P>, x, y, z);
   }
@@ -58,11 +64,11 @@ private:
   constexpr bool are_moderate(node_id x, node_id y) const { return is_moderate(x) && is_moderate(y); }
 
   constexpr node_id negated(node_id x) {
-    if (is_constant(x)) return graph.constant(-graph.at(x).value);
+    if (is_constant(x)) return constant_like(x, -graph.at(x).value);
     return is_negated(x) ? operand(x) : emit<primitive::neg_op>(x);
   }
   constexpr node_id sum(node_id x, node_id y) {
-    if (are_moderate(x, y)) return graph.constant(graph.at(x).value + graph.at(y).value);
+    if (are_moderate(x, y)) return constant_like(x, graph.at(x).value + graph.at(y).value);
     if (equals(y, 0.0)) return x;
     if (equals(x, 0.0)) return y;
     if (is_negated(y)) return difference(x, operand(y));
@@ -70,7 +76,7 @@ private:
     return emit<primitive::add_op>(x, y);
   }
   constexpr node_id difference(node_id x, node_id y) {
-    if (are_moderate(x, y)) return graph.constant(graph.at(x).value - graph.at(y).value);
+    if (are_moderate(x, y)) return constant_like(x, graph.at(x).value - graph.at(y).value);
     if (equals(y, 0.0)) return x;
     if (equals(x, 0.0)) return negated(y);
     if (is_negated(y)) return sum(x, operand(y));
@@ -78,7 +84,7 @@ private:
     return emit<primitive::subtract_op>(x, y);
   }
   constexpr node_id product(node_id x, node_id y) {
-    if (are_moderate(x, y)) return graph.constant(graph.at(x).value * graph.at(y).value);
+    if (are_moderate(x, y)) return constant_like(x, graph.at(x).value * graph.at(y).value);
     if (equals(y, 1.0)) return x;
     if (equals(x, 1.0)) return y;
     if (equals(y, -1.0)) return negated(x);
@@ -94,6 +100,21 @@ private:
     if (is_negated(x)) return negated(quotient(operand(x), y));
     if (is_negated(y)) return negated(quotient(x, operand(y)));
     return emit<primitive::divide_op>(x, y);
+  }
+  constexpr node_id floor_quotient(node_id x, node_id y) {
+    if (equals(y, 1.0)) return x;
+    if (is_constant(x) && is_constant(y)) return constant_like(x, rounded_down(x, y));
+    return emit<primitive::floor_divide_op>(x, y);
+  }
+  constexpr node_id remainder(node_id x, node_id y) {
+    if (equals(y, 1.0)) return constant_like(x, 0.0);
+    if (is_constant(x) && is_constant(y))
+      return constant_like(x, graph.at(x).value - graph.at(y).value * rounded_down(x, y));
+    return emit<primitive::modulo_op>(x, y);
+  }
+  constexpr double rounded_down(node_id x, node_id y) const {
+    return static_cast<double>(arithmetic<std::int64_t>::floor_divide(
+        static_cast<std::int64_t>(graph.at(x).value), static_cast<std::int64_t>(graph.at(y).value)));
   }
   /// max or min, which keep the order of their operands: a tie passes its gradient to the first.
   template <class P> constexpr node_id extremum(node_id x, node_id y, double identity) {
@@ -113,6 +134,7 @@ private:
   /// The truth of a condition on constants.
   constexpr std::optional<bool> known(node_id c) const {
     using namespace primitive;
+    using primitive::index;
     const node& n = graph.at(c);
     if (is<not_op>(c)) {
       const std::optional<bool> inner = known(n.operand[0]);
@@ -149,9 +171,12 @@ struct ordered_builder {
   builder& target;
 
   constexpr const node& at(node_id id) const { return target.result.nodes[id]; }
-  constexpr node_id constant(double value) { return target.constant(value); }
+  constexpr node_id constant(double value, value_kind kind = value_kind::real) {
+    return target.constant(value, kind);
+  }
   constexpr node_id apply(int f, node_id x, node_id y = no_node, node_id z = no_node) {
     using namespace primitive;
+    using primitive::index;
     const bool commutes = f == index<multiply_op> || f == index<add_op> || f == index<logaddexp_op> ||
                           f == index<equal_op> || f == index<and_op> || f == index<or_op>;
     if (commutes) {
@@ -178,6 +203,9 @@ private:
     case opcode::carry:
     case opcode::scan:
     case opcode::last:
+    case opcode::index:
+    case opcode::extent:
+    case opcode::gather:
     case opcode::sum: return 3;
     case opcode::left: return 4;
     }

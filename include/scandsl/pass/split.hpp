@@ -1,5 +1,5 @@
 #pragma once
-#include "scandsl/pass/rewrite.hpp"
+#include "scandsl/pass/address.hpp"
 
 namespace scandsl {
 
@@ -109,16 +109,9 @@ struct splitter {
     }
   }
 
-  constexpr static name scratch_name(int node_index) {
-    name n{"scratch "};
-    int at = 8;
-    if (node_index >= 100) n.text[at++] = static_cast<char>('0' + node_index / 100);
-    if (node_index >= 10) n.text[at++] = static_cast<char>('0' + node_index / 10 % 10);
-    n.text[at] = static_cast<char>('0' + node_index % 10);
-    return n;
-  }
   constexpr tensor_decl scratch_tensor(int node_index) const {
-    tensor_decl t{scratch_name(node_index), {}, tensor_role::scratch, false, 0.0};
+    tensor_decl t{
+        numbered_name("scratch ", node_index), {}, tensor_role::scratch, false, 0.0, value_kind::real, {}};
     for (int a = 0; a < max_axes; ++a)
       if (p.nodes[node_index].axes & axis_bit(a)) t.axes.push_back(static_cast<std::int16_t>(a));
     return t;

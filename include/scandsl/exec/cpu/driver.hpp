@@ -12,7 +12,9 @@ public:
     context.kernels = &kernels;
     context.bound = &bound;
     context.space = &space;
-    for (const double value : bound.parameters) context.parameters.push_back(static_cast<C>(value));
+    for (int i = 0; i < kernels.p->parameters.count; ++i)
+      context.parameters.push_back(
+          as_parameter<C>(kernels.p->parameters[i], bound.parameters[static_cast<std::size_t>(i)]));
     for (std::size_t t = 0; t < max_tensors; ++t)
       context.streaming[t] = bound.tensors[t].bound && scandsl::detail::bytes_of(bound.tensors[t].view) >=
                                                            strip_policy::streaming_bytes;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "scandsl/exec/cpu/integers.hpp"
 #include "scandsl/exec/cpu/simd.hpp"
 #include "scandsl/exec/stage.hpp"
 
@@ -20,9 +21,10 @@ template <class C> struct pack_stream {
 
 template <class C> struct kernel_frame {
   const pack_stream<C>* const* streams = nullptr;  ///< [stream][pack]: loads, kept values, scratch
-  const pack_stream<C>* const* stores = nullptr;   ///< [index into program::stores][pack]
-  C* const* carries = nullptr;                     ///< [scan * max_components + component]: packs * W states
-  const C* parameters = nullptr;                   ///< by program::parameters
+  const gather_place<pack_width<C>>* const* gathers = nullptr;  ///< [stream][pack]: where gathers read
+  const pack_stream<C>* const* stores = nullptr;                ///< [index into program::stores][pack]
+  C* const* carries = nullptr;    ///< [scan * max_components + component]: packs * W states
+  const C* parameters = nullptr;  ///< by program::parameters
   int packs = 0;
   std::int64_t steps = 0;
 };
@@ -85,8 +87,26 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
 
     C* address(const pack_stream<C>* stream) const { return stream[lanes].data + step * stream[lanes].step; }
 
-    template <int I> pack read(index_constant<I>) const {
-      return pack::load_unaligned(address(frame.streams[Group::plan.stream_of[I]]));
+    template <int I> value_of_node<Group, I, pack> read(index_constant<I>) const {
+      const pack value = pack::load_unaligned(address(frame.streams[Group::plan.stream_of[I]]));
+      if constexpr (is_integer(Group::value.nodes[I]))
+        return xsimd::bitwise_cast<typename arithmetic<pack>::integer>(value);
+      else
+        return value;
+    }
+    template <int I, class... Position>
+    value_of_node<Group, I, pack> gather(index_constant<I>, const Position&... positions) const {
+      constexpr node each = Group::value.nodes[I];
+      using result = value_of_node<Group, I, pack>;
+      using element = typename result::value_type;
+      constexpr tensor_decl tensor = Group::value.tensors[each.target];
+      typename arithmetic<C>::integer at[sizeof...(Position)][static_cast<std::size_t>(width)];
+      int from = 0;
+      (positions.store_unaligned(at[from++]), ...);
+      element gathered[static_cast<std::size_t>(width)];
+      gather_elements<sizeof...(Position)>(frame.gathers[Group::plan.stream_of[I]][lanes], step, at,
+                                           static_cast<element>(tensor.fallback), gathered);
+      return result::load_unaligned(gathered);
     }
     template <int S, int K> pack last(index_constant<S>, index_constant<K>) const {
       return carries.template get<S, K>(lanes);
@@ -142,8 +162,11 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
     for_each_index(std::make_integer_sequence<int, stage_of<Group, Kind, Index>.keeps.count>{},
                    [&]<int S>(index_constant<S>) {
                      constexpr int kept = stage_of<Group, Kind, Index>.keeps[S];
-                     get<kept>(u, v).store_unaligned(
-                         here.address(here.frame.streams[Group::plan.stream_of[kept]]));
+                     C* const to = here.address(here.frame.streams[Group::plan.stream_of[kept]]);
+                     if constexpr (is_integer(Group::value.nodes[kept]))
+                       xsimd::bitwise_cast<pack>(get<kept>(u, v)).store_unaligned(to);
+                     else
+                       get<kept>(u, v).store_unaligned(to);
                    });
   }
 

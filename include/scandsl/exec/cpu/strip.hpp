@@ -82,6 +82,7 @@ public:
   void boundary(int i) {
     const walk_stage& stage = table.boundary[i];
     point_reads(stage, 0, 1, false, true);
+    point_gathers(stage, 0, 1, false, true);
     point_stores(stage, 0, 1, false, true);
     call(context.kernels->boundary[i], 1);
     empty_tiles(stage, 0, 1, true);
@@ -174,6 +175,10 @@ private:
     scratch.grow(scratch_streams() * static_cast<std::size_t>(range_high - range_low) * wide);
     stream_table.grow(streams * static_cast<std::size_t>(packs));
     store_table.grow(stores * static_cast<std::size_t>(packs));
+    gather_table.resize(streams * static_cast<std::size_t>(packs));
+    gather_rows.resize(streams);
+    for (std::size_t s = 0; s < streams; ++s)
+      gather_rows[s] = &gather_table[s * static_cast<std::size_t>(packs)];
     stream_rows.resize(streams);
     store_rows.resize(stores);
     for (std::size_t s = 0; s < streams; ++s)
@@ -208,10 +213,15 @@ private:
   }
   char* address(int tensor, int j, std::int64_t position, bool at_boundary) const {
     const bound_tensor& b = context.bound->tensors[static_cast<std::size_t>(tensor)];
+    return static_cast<char*>(b.view.data) +
+           offset(tensor, j, position, at_boundary) * static_cast<std::int64_t>(size_of(b.view.type));
+  }
+  /// Of the pack's first lane, in elements.
+  std::int64_t offset(int tensor, int j, std::int64_t position, bool at_boundary) const {
     std::int64_t offset = places[static_cast<std::size_t>(j)].base[static_cast<std::size_t>(tensor)];
     if (!at_boundary) offset += loop_nest::offset(nest->walk, position, tensor);
     offset += loop_nest::offset(segment_dimensions, segment, tensor);
-    return static_cast<char*>(b.view.data) + offset * static_cast<std::int64_t>(size_of(b.view.type));
+    return offset;
   }
   bool is_direct(int tensor, int j) const {
     const bound_tensor& b = context.bound->tensors[static_cast<std::size_t>(tensor)];
@@ -229,8 +239,7 @@ private:
     for (const stream_read& read : stage.reads) {
       pack_stream<C>* row = stream_rows[static_cast<std::size_t>(read.stream)];
       if (read.from == source::kept || (read.from == source::memory && !is_bound(read.tensor))) {
-        if (read.from == source::memory)
-          std::fill_n(kept(read.stream), pitch, static_cast<C>(p.tensors[read.tensor].fallback));
+        if (read.from == source::memory) std::fill_n(kept(read.stream), pitch, fallback(read.tensor));
         for (int j = 0; j < packs; ++j) row[j] = {kept(read.stream) + j * width, 0};
       } else if (read.from == source::scratch) {
         point_scratch(read.stream, row, low, steps, backwards, true);
@@ -252,25 +261,69 @@ private:
                     bool backwards, bool at_boundary) {
     const std::int64_t step = at_boundary ? 0 : walk_stride(read.tensor);
     const bool still = at_boundary || !walks(read.tensor);
-    const dtype type = context.bound->tensors[static_cast<std::size_t>(read.tensor)].view.type;
     for (int j = 0; j < packs; ++j) {
       if (is_direct(read.tensor, j)) {
         row[j] =
             stepping(reinterpret_cast<C*>(address(read.tensor, j, low, at_boundary)), step, steps, backwards);
       } else if (still) {  // the same at every step: staged once a range, beside the kept values
         if (at_boundary || !filled[static_cast<std::size_t>(read.stream)])
-          gather_pack<C, width>(kept(read.stream) + j * width, pitch,
-                                address(read.tensor, j, low, at_boundary), type, lanes_of(j, read.tensor), 0,
-                                1);
+          stage_pack(kept(read.stream) + j * width, read.tensor, j, low, 0, 1, at_boundary);
         row[j] = {kept(read.stream) + j * width, 0};
       } else {
         C* tile = stream_tile(read.stream) + j * width;
-        gather_pack<C, width>(tile, pitch, address(read.tensor, j, low, false), type,
-                              lanes_of(j, read.tensor), step, steps);
+        stage_pack(tile, read.tensor, j, low, step, steps, false);
         row[j] = stepping(tile, pitch, steps, backwards);
       }
     }
     if (still && !at_boundary) filled[static_cast<std::size_t>(read.stream)] = true;
+  }
+
+  /// Copies what a pack reads of a tensor at `steps` positions from `low` on into a tile.
+  void stage_pack(C* tile, int tensor, int j, std::int64_t low, std::int64_t step, std::int64_t steps,
+                  bool at_boundary) {
+    const lane_map lanes = lanes_of(j, tensor);
+    const dtype type = context.bound->tensors[static_cast<std::size_t>(tensor)].view.type;
+    const auto offset_of = [&](std::int64_t t, int l) {
+      return t * step + lanes.offset(l < lanes.valid ? l : 0);
+    };
+    if (p.tensors[tensor].role == tensor_role::positions) {
+      const std::int64_t first = offset(tensor, j, low, at_boundary);
+      fill_integers<C, width>(tile, pitch, steps,
+                              [&](std::int64_t t, int l) { return first + offset_of(t, l); });
+    } else if (p.tensors[tensor].kind == primitive::value_kind::integer) {
+      const char* const data = address(tensor, j, low, at_boundary);
+      fill_integers<C, width>(tile, pitch, steps, [&](std::int64_t t, int l) {
+        return load_integer(data, type, offset_of(t, l));
+      });
+    } else {
+      gather_pack<C, width>(tile, pitch, address(tensor, j, low, at_boundary), type, lanes, step, steps);
+    }
+  }
+  /// What an operand that is not bound is everywhere.
+  C fallback(int tensor) const {
+    const tensor_decl& declared = p.tensors[tensor];
+    if (declared.kind != primitive::value_kind::integer) return static_cast<C>(declared.fallback);
+    return bits_as_number<C>(static_cast<typename arithmetic<C>::integer>(declared.fallback));
+  }
+
+  /// Points every gather of the stage at its tensor.
+  void point_gathers(const walk_stage& stage, std::int64_t low, std::int64_t steps, bool backwards,
+                     bool at_boundary) {
+    for (const stream_read& read : stage.gathers) {
+      const bound_tensor& b = context.bound->tensors[static_cast<std::size_t>(read.tensor)];
+      const tensor_decl& declared = p.tensors[read.tensor];
+      const std::int64_t step = at_boundary ? 0 : walk_stride(read.tensor);
+      for (int j = 0; j < packs; ++j) {
+        gather_place<width>& place = gather_rows[static_cast<std::size_t>(read.stream)][j];
+        place = {b.view.data, b.view.type, b.bound, {}, backwards ? -step : step, {}};
+        const lane_map lanes = lanes_of(j, read.tensor);
+        const std::int64_t first =
+            offset(read.tensor, j, low, at_boundary) + (backwards ? (steps - 1) * step : 0);
+        for (int l = 0; l < width; ++l) place.lane[l] = first + lanes.offset(l < lanes.valid ? l : 0);
+        for (int i = 0, computed = 0; i < declared.axes.count; ++i)
+          if (declared.place[i] == tensor_decl::computed) place.along[computed++] = &b.view.axis[i];
+      }
+    }
   }
 
   void point_scratch(int stream, pack_stream<C>* row, std::int64_t low, std::int64_t steps, bool backwards,
@@ -346,6 +399,7 @@ private:
         steps = std::min(steps, nest->run_from(at));
       }
       point_reads(stage, at, steps, backwards, false);
+      point_gathers(stage, at, steps, backwards, false);
       point_stores(stage, at, steps, backwards, false);
       call(run, steps);
       empty_tiles(stage, at, steps, false);
@@ -369,6 +423,7 @@ private:
   void call(kernel<C> run, std::int64_t steps) {
     kernel_frame<C> frame;
     frame.streams = stream_rows.data();
+    frame.gathers = gather_rows.data();
     frame.stores = store_rows.data();
     frame.carries = carry_rows.data();
     frame.parameters = context.parameters.data();
@@ -402,6 +457,8 @@ private:
   raw_buffer<C> carries, seeds, keeps, tiles, scratch;
   raw_buffer<pack_stream<C>> stream_table, store_table;
   std::vector<pack_stream<C>*> stream_rows, store_rows;
+  std::vector<gather_place<width>> gather_table;
+  std::vector<gather_place<width>*> gather_rows;
   std::vector<C*> carry_rows;
   std::vector<lent_scratch> lent;
   std::vector<bool> filled;

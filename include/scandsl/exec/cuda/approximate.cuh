@@ -57,6 +57,24 @@ __device__ __forceinline__ float log2_approximate(float x) {
   asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
+/// sin(x) and cos(x): absolute error 2^-20.5 for x in [-pi, pi].
+__device__ __forceinline__ float sine_approximate(float x) {
+  float y;
+  asm("sin.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+__device__ __forceinline__ float cosine_approximate(float x) {
+  float y;
+  asm("cos.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+/// 1 / x: relative error 2^-23, of numbers between 2^-126 and 2^126.
+__device__ __forceinline__ float reciprocal_approximate(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
 
 /// Arithmetic of a kernel, and the type that memory of its own (scratch) holds.
 template <class C> inline constexpr dtype scratch_dtype = dtype_of<C>;
@@ -77,6 +95,15 @@ __device__ __forceinline__ double shuffle_up(double x, unsigned distance, int wi
 __device__ __forceinline__ approximate shuffle_up(approximate x, unsigned distance, int width) {
   return approximate(__shfl_up_sync(~0U, x.value, distance, width));
 }
+__device__ __forceinline__ float shuffle_down(float x, unsigned distance, int width) {
+  return __shfl_down_sync(~0U, x, distance, width);
+}
+__device__ __forceinline__ double shuffle_down(double x, unsigned distance, int width) {
+  return __shfl_down_sync(~0U, x, distance, width);
+}
+__device__ __forceinline__ approximate shuffle_down(approximate x, unsigned distance, int width) {
+  return approximate(__shfl_down_sync(~0U, x.value, distance, width));
+}
 __device__ __forceinline__ float shuffle_from(float x, int lane, int width) {
   return __shfl_sync(~0U, x, lane, width);
 }
@@ -94,10 +121,12 @@ namespace scandsl {
 template <> struct arithmetic<cuda_detail::approximate> {
   using V = cuda_detail::approximate;
   using truth = bool;
+  using integer = std::int32_t;
   using exact = arithmetic<float>;
   static constexpr float log2_e = 1.4426950408889634F, ln_2 = 0.6931471805599453F;
 
   __host__ __device__ __forceinline__ static V constant(double value) { return V(value); }
+  __device__ __forceinline__ static V to_real(integer x) { return V(x); }
   /// Relative error 2^-21 + |x| 2^-24.
   __device__ __forceinline__ static V exp(V x) { return V(cuda_detail::exp2_approximate(x.value * log2_e)); }
   /// As log2_approximate, but right below 2^-126 too (numbers of 16 bits reach 2^-133).
@@ -116,6 +145,21 @@ template <> struct arithmetic<cuda_detail::approximate> {
   __device__ __forceinline__ static V sin(V x) { return V(exact::sin(x.value)); }
   __device__ __forceinline__ static V cos(V x) { return V(exact::cos(x.value)); }
   __device__ __forceinline__ static V tanh(V x) { return V(exact::tanh(x.value)); }
+  __device__ __forceinline__ static V normal_cdf(V x) { return V(exact::normal_cdf(x.value)); }
+  __device__ __forceinline__ static V half_turns_of_product(V position, V theta) {
+    return V(exact::half_turns_of_product(position.value, theta.value));
+  }
+  __device__ __forceinline__ static V half_turns_of_product(integer position, V theta) {
+    return V(exact::half_turns_of_product(position, theta.value));
+  }
+  /// Absolute error 2^-20: the instruction's 2^-20.5 within [-pi, pi], and the angle's rounding.
+  __device__ __forceinline__ static V sinpi(V x) {
+    return V(cuda_detail::sine_approximate(without_turns<float>(x.value) * half_turn<float>::pi));
+  }
+  __device__ __forceinline__ static V cospi(V x) {
+    return V(cuda_detail::cosine_approximate(without_turns<float>(x.value) * half_turn<float>::pi));
+  }
+  __device__ __forceinline__ static V angle(V x) { return V(exact::angle(x.value)); }
   __device__ __forceinline__ static V sqrt(V x) { return V(exact::sqrt(x.value)); }
   __device__ __forceinline__ static V pow(V x, V y) { return V(exact::pow(x.value, y.value)); }
   __device__ __forceinline__ static V abs(V x) { return V(exact::abs(x.value)); }

@@ -7,7 +7,8 @@
 /// What a CUDA kernel is told at launch: plain data, passed by value.
 namespace scandsl::cuda_detail {
 
-inline constexpr int max_lane_dimensions = 12, max_walk_dimensions = 4, max_segment_dimensions = 2;
+inline constexpr int max_lane_dimensions = 12, max_walk_dimensions = 4, max_segment_dimensions = 2,
+                     max_computed_dimensions = 4;
 
 /// How a thread reaches the elements of one vector: those of neighbouring lanes in a strip, of neighbouring
 /// steps in a row.
@@ -48,10 +49,21 @@ template <int Tensors> struct strided_dimension {
   std::int64_t stride[Tensors > 0 ? Tensors : 1] = {};
 };
 
-template <int Tensors, class C> struct kernel_arguments {
-  static constexpr int slots = Tensors > 0 ? Tensors : 1;
+/// An axis along which positions are computed, in one tensor.
+struct computed_axis {
+  std::int64_t positions = 0;
+  std::int64_t extent[max_computed_dimensions] = {}, stride[max_computed_dimensions] = {};
+  int dimensions = 0;
+};
+
+/// `Computed` positions in all tensors together.
+template <int Tensors, int Computed, class C> struct kernel_arguments {
+  static constexpr int slots = Tensors > 0 ? Tensors : 1, computed_slots = Computed > 0 ? Computed : 1;
 
   tensor_argument tensor[slots];
+  computed_axis computed[computed_slots];
+  std::int64_t table[computed_slots][max_table] =
+      {};  ///< by computed position: the elements of its tensor, a table
   /// Outermost first. In a strip the last dimension counts vectors of lanes, and its strides are a vector's.
   strided_dimension<Tensors> lane[max_lane_dimensions];
   int lane_dimensions = 0;
@@ -82,8 +94,9 @@ template <int Tensors, class C> struct kernel_arguments {
   int log2_rows = 0;     ///< of a row: rows of a block
   int lane_threads = 1;  ///< of a strip: threads side by side; of a row: threads along it; a power of two
   C parameters[max_parameters] = {};
-  void* scratch = nullptr;  ///< scans' values for later sweeps: [stream][step][lane] or [stream][lane][step]
-  std::int64_t scratch_lane = 0, scratch_step = 0, scratch_stream = 0;
+  /// Carries at the tiles' starts, for later sweeps: [tile][component][lane]. None of one tile.
+  void* saved = nullptr;
+  std::int64_t saved_lanes = 0;  ///< lanes that it has room for
 };
 
 }  // namespace scandsl::cuda_detail

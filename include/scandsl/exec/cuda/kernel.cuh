@@ -5,9 +5,20 @@
 #include "scandsl/exec/cuda/arguments.hpp"
 #include "scandsl/exec/cuda/memory.cuh"
 #include "scandsl/exec/stage.hpp"
+#include "scandsl/pass/telescope.hpp"
 
 /// One kernel program with its types: what the schedules are templates over, and the states of its scans.
 namespace scandsl::cuda_detail {
+
+/// The number of computed positions in tensors before T, and in the first `Dimensions` dimensions of T.
+template <class Group, int T, int Dimensions>
+inline constexpr int computed_before = [] {
+  int count = 0;
+  for (int t = 0; t <= T && t < Group::value.tensors.count; ++t)
+    for (int i = 0; i < (t < T ? Group::value.tensors[t].axes.count : Dimensions); ++i)
+      if (Group::value.tensors[t].place[i] == tensor_decl::computed) ++count;
+  return count;
+}();
 
 /// `Group` has a program `value` and its schedule `plan`; C is the arithmetic, T the element type of each
 /// tensor (any_type: looked up at run time; always so where a tensor is read or written once a lane only).
@@ -18,7 +29,12 @@ template <class Group, class C, class... T> struct typed_kernel {
   using element = std::tuple_element_t<static_cast<std::size_t>(I), std::tuple<T..., any_type>>;
   static constexpr int tensors = Group::value.tensors.count;
   static_assert(sizeof...(T) == static_cast<std::size_t>(tensors));
-  using arguments = kernel_arguments<tensors, C>;
+  /// The kernel for tiles that hold frames (pass/telescope.hpp), and the one for all.
+  using framed =
+      typed_kernel<std::conditional_t<std::is_same_v<C, double>, Group, typename Group::framed>, C, T...>;
+  using robust = typed_kernel<typename Group::robust, C, T...>;
+  static constexpr int computed = computed_before<Group, tensors, 0>;
+  using arguments = kernel_arguments<tensors, computed, C>;
 };
 
 // ---- facts of a program and its schedule, as constants that device code can read
@@ -26,7 +42,16 @@ template <class Group, class C, class... T> struct typed_kernel {
 template <class Group> inline constexpr int sweep_count = Group::plan.sweeps;
 template <class Group> inline constexpr int scan_count = Group::value.scans.count;
 template <class Group, int S> inline constexpr int rounds_of = Group::plan.rounds[S];
+/// The log-sum in units of whose s a scan's states are, inside a tile; -1: none.
+template <class Group, int Scan> inline constexpr int scale_of = Group::value.scans[Scan].scaled_by;
+/// Whether a scan is in units of a sum of sweep s.
+template <class Group> constexpr bool scales_others(int s) {
+  for (const scan_decl& scan : Group::value.scans)
+    if (scan.scaled_by >= 0 && Group::plan.sweep_of_scan[scan.scaled_by] == s) return true;
+  return false;
+}
 template <class Group, int S> inline constexpr bool sweep_has_scans = Group::plan.sweep[S].has_scans;
+template <class Group, int Scan> inline constexpr int sweep_of = Group::plan.sweep_of_scan[Scan];
 template <class Group, int Scan> inline constexpr int round_of = Group::plan.round_of_scan[Scan];
 template <class Group, int Scan> inline constexpr int components_of = Group::value.scans[Scan].components;
 /// Whether the scan's state is (m, s) and m may be held fixed over a tile (the tile's frame).
@@ -37,12 +62,13 @@ inline constexpr double identity_of = Group::value.scans[Scan].identity[K];
 /// Whether a walk in order needs the component: what is read, and what its combine reads.
 template <class Group, int Scan, int K> inline constexpr bool is_live = Group::plan.live_component[Scan][K];
 
-template <class Group> constexpr bool find_last() {
+/// Whether last values of the scans of sweep s are read.
+template <class Group> constexpr bool find_last(int s) {
   for (const node& n : Group::value.nodes)
-    if (n.op == opcode::last) return true;
+    if (n.op == opcode::last && Group::plan.sweep_of_scan[n.target] == s) return true;
   return false;
 }
-template <class Group> inline constexpr bool uses_last = find_last<Group>();
+template <class Group, int S = 0> inline constexpr bool uses_last = find_last<Group>(S);
 
 /// Whether store i is made behind the last sweep.
 template <class Group> constexpr bool stored_once(int i) {
@@ -60,11 +86,64 @@ template <class Group> constexpr bool sweep_reads(int s, int i) {
   return Group::plan.sweep[s].from[i] == source::memory || Group::plan.aggregate[s].from[i] == source::memory;
 }
 
+/// Whether sweep s uses scans' values of the earlier sweep q at its own steps. They are not stored: the sweep
+/// goes through every tile of q again, from the carry that q had there.
+template <class Group> constexpr bool replays(int s, int q) {
+  if (q >= s) return false;
+  for (int i = 0; i < Group::value.nodes.count; ++i) {
+    if (Group::plan.sweep[s].from[i] != source::scratch &&
+        Group::plan.aggregate[s].from[i] != source::scratch)
+      continue;
+    const int from = Group::plan.sweep_of_scan[Group::value.nodes[i].target];
+    if (from == q || replays<Group>(from, q)) return true;
+  }
+  return false;
+}
+template <class Group> constexpr bool replays_any(int s) {
+  for (int q = 0; q < s; ++q)
+    if (replays<Group>(s, q)) return true;
+  return false;
+}
+template <class Group> constexpr bool is_replayed(int q) {
+  for (int s = q + 1; s < Group::plan.sweeps; ++s)
+    if (replays<Group>(s, q)) return true;
+  return false;
+}
+/// Whether sweep S goes the other way than the first: always, never, or as flags say at run time.
+template <class Group, int S>
+inline constexpr bool heading_is_known =
+    !sweep_has_scans<Group, S> ||
+    Group::plan.sweep[S].reverse_parameter == Group::plan.sweep[0].reverse_parameter;
+template <class Group, int S>
+inline constexpr bool goes_back = sweep_has_scans<Group, S> && heading_is_known<Group, S> &&
+                                  Group::plan.sweep[S].reversed != Group::plan.sweep[0].reversed;
+
+/// Calls f(constant) with whether sweep S goes the other way than the first.
+template <class Group, int S, class A, class F>
+__device__ __forceinline__ void with_heading(const A& a, F&& f) {
+  if constexpr (heading_is_known<Group, S>)
+    f(std::bool_constant<goes_back<Group, S>>{});
+  else if (a.reversed[S] != a.reversed[0])
+    f(std::true_type{});
+  else
+    f(std::false_type{});
+}
+
+/// Whether node i, which sweep s reads, is read by elements of its own each time: integers are.
+template <class Group> constexpr bool reads_in_place(int s, int i) {
+  return Group::value.nodes[i].op == opcode::load && is_integer(Group::value.nodes[i]) &&
+         sweep_reads<Group>(s, i);
+}
+template <class Group> constexpr bool gathers(int s, int i) {
+  return Group::value.nodes[i].op == opcode::gather && (Group::plan.sweep[s].from[i] == source::computed ||
+                                                        Group::plan.aggregate[s].from[i] == source::computed);
+}
+
 template <class Group, int T> constexpr bool find_walked() {
   for (int s = 0; s < Group::plan.sweeps; ++s) {
     for (int i = 0; i < Group::value.nodes.count; ++i) {
       const node& n = Group::value.nodes[i];
-      if (n.op == opcode::load && n.target == T && sweep_reads<Group>(s, i) &&
+      if (n.op == opcode::load && n.target == T && sweep_reads<Group>(s, i) && !is_integer(n) &&
           walks_along(Group::plan, n.axes))
         return true;
     }
@@ -76,24 +155,36 @@ template <class Group, int T> constexpr bool find_walked() {
 /// Whether the sweeps read or write tensor T at every step.
 template <class Group, int T> inline constexpr bool is_walked = find_walked<Group, T>();
 
-template <class Group> struct walked_tensors {  ///< as numbers
+template <class Group, int T> constexpr bool find_placed() {
+  for (int s = 0; s < Group::plan.sweeps; ++s)
+    for (int i = 0; i < Group::value.nodes.count; ++i)
+      if (Group::value.nodes[i].target == T && (reads_in_place<Group>(s, i) || gathers<Group>(s, i)))
+        return true;
+  return is_walked<Group, T>;
+}
+template <class Group> struct placed_tensors {  ///< as numbers: those whose place sweeps need to know
   static constexpr node_list list = [] {
     node_list tensors;
     for_each_index(std::make_integer_sequence<int, Group::value.tensors.count>{},
                    [&]<int T>(index_constant<T>) {
-                     if (is_walked<Group, T>) tensors.push_back(T);
+                     if (find_placed<Group, T>()) tensors.push_back(T);
                    });
     return tensors;
   }();
 };
 
 /// Lists of nodes, each as a type with a member `list`.
-template <class Group, int S> struct walked_loads {  ///< read at every step of sweep S
+inline constexpr int all_sweeps = -1;
+template <class Group, int S> struct walked_loads {  ///< read where sweep S goes
   static constexpr node_list list = [] {
     node_list nodes;
     for (int i = 0; i < Group::value.nodes.count; ++i)
-      if (sweep_reads<Group>(S, i) && walks_along(Group::plan, Group::value.nodes[i].axes))
-        nodes.push_back(i);
+      for (int s = 0; s < Group::plan.sweeps; ++s)
+        if ((S == all_sweeps || s == S || replays<Group>(S, s)) && sweep_reads<Group>(s, i) &&
+            !reads_in_place<Group>(s, i) && walks_along(Group::plan, Group::value.nodes[i].axes)) {
+          nodes.push_back(i);
+          break;
+        }
     return nodes;
   }();
 };
@@ -117,11 +208,22 @@ template <class Group> struct kept_nodes {  ///< computed at a boundary, used la
     return nodes;
   }();
 };
-template <class Group> struct scratch_nodes {  ///< computed in one sweep, used in a later one
+template <class Group> struct replayed_nodes {  ///< computed in one sweep, used in a later one
   static constexpr node_list list = [] {
     node_list nodes;
     for (int s = 0; s < Group::plan.sweeps; ++s)
       for (const node_id kept : Group::plan.sweep[s].keeps) nodes.push_back(kept);
+    return nodes;
+  }();
+};
+/// Elements of scans that their fold leaves in registers for the walk through the tile, which else would
+/// compute the sums in whose units they are a third time.
+template <class Group, int S> struct remembered_nodes {
+  static constexpr node_list list = [] {
+    node_list nodes;
+    for (int i = 0; i < Group::value.scans.count; ++i)
+      if (Group::plan.sweep_of_scan[i] == S && Group::value.scans[i].scaled_by >= 0)
+        nodes.push_back(Group::value.scans[i].element[0]);
     return nodes;
   }();
 };
@@ -144,20 +246,40 @@ template <class Group, int S, int Round = -1> struct scans_in {
   }();
 };
 
+template <class Group>
+inline constexpr int most_remembered = [] {
+  int most = 0;
+  for_each_index(std::make_integer_sequence<int, sweep_count<Group>>{}, [&]<int S>(index_constant<S>) {
+    most = std::max(most, size_of_list<remembered_nodes<Group, S>>);
+  });
+  return most;
+}();
+
+/// Whether a component is saved of a tile's carry: those live ones of scans that a later sweep replays.
+template <class Group> constexpr bool is_saved(int scan, int component) {
+  return is_replayed<Group>(Group::plan.sweep_of_scan[scan]) && Group::plan.live_component[scan][component];
+}
+/// The saved components in front of that one, or all of them, of one sweep or of any.
+template <class Group> constexpr int saved_number(int scan, int component, int sweep = all_sweeps) {
+  int count = 0;
+  for (int i = 0; i < Group::value.scans.count; ++i)
+    for (int k = 0; k < Group::value.scans[i].components; ++k) {
+      if (i == scan && k == component) return count;
+      if ((sweep == all_sweeps || Group::plan.sweep_of_scan[i] == sweep) && is_saved<Group>(i, k)) ++count;
+    }
+  return count;
+}
+template <class Group, int Sweep = all_sweeps>
+inline constexpr int saved_components = saved_number<Group>(-1, -1, Sweep);
+
 /// Sums of exp(x - frame) above this are left to the running maximum: the exponent's own rounding would show.
 template <class C> inline constexpr float largest_sum = 0x1p20F;
 template <> inline constexpr float largest_sum<approximate> = 0x1p100F;
 
-/// Whether sweep S carries a log-sum in float32 arithmetic, of elements that can be seen before it.
-template <class K, int S> constexpr bool find_framed() {
-  bool framed = false, seen = K::group::plan.rounds[S] == 1;
-  for (int i = 0; i < K::group::value.nodes.count; ++i)
-    seen = seen && K::group::plan.aggregate[S].from[i] != source::scratch;
-  for (int i = 0; i < K::group::value.scans.count; ++i)
-    framed = framed || (K::group::value.scans[i].log_sum && K::group::plan.sweep_of_scan[i] == S);
-  return framed && seen && !std::is_same_v<typename K::compute, double>;
-}
-template <class K, int S> inline constexpr bool can_be_framed = find_framed<K, S>();
+/// Whether the log-sums of sweep S may be held in frames: in float32 arithmetic.
+template <class K, int S>
+inline constexpr bool can_be_framed =
+    can_hold_frame(K::group::value, K::group::plan, S) && !std::is_same_v<typename K::compute, double>;
 
 // ---- barriers of a block's first threads; a kernel may have others beside them
 
@@ -260,13 +382,14 @@ template <class Group> constexpr int find_component_capacity() {
 }
 template <class Group> inline constexpr int component_capacity = find_component_capacity<Group>();
 
-template <class Group, class Holder, bool Framed = false, class C>
-__device__ __forceinline__ states<Group, C> shuffle_up(const states<Group, C>& from, int distance,
-                                                       int width) {
+/// The states `distance` threads further up a warp, or where the scan goes Back through it, down.
+template <class Group, class Holder, bool Framed, bool Back, class C>
+__device__ __forceinline__ states<Group, C> shuffle_before(const states<Group, C>& from, int distance) {
   states<Group, C> left = from;
   for_components<Group, Holder, Framed>([&]<int S, int K>(index_constant<S>, index_constant<K>) {
-    std::get<K>(state_of<S>(left)) =
-        shuffle_up(std::get<K>(state_of<S>(from)), static_cast<unsigned>(distance), width);
+    const C mine = std::get<K>(state_of<S>(from));
+    const auto apart = static_cast<unsigned>(distance);
+    std::get<K>(state_of<S>(left)) = Back ? shuffle_down(mine, apart, 32) : shuffle_up(mine, apart, 32);
   });
   return left;
 }

@@ -25,13 +25,8 @@ template <class K> struct tile_policy {
     });
     return known;
   }();
-  static constexpr int walked_loads_most = [] {
-    int most = 1;
-    for_each_index(std::make_integer_sequence<int, sweep_count<group>>{}, [&]<int S>(index_constant<S>) {
-      most = std::max(most, size_of_list<walked_loads<group, S>>);
-    });
-    return most;
-  }();
+  static constexpr bool several_sweeps = group::plan.sweeps > 1;
+  static constexpr int walked_loads_most = std::max(1, size_of_list<walked_loads<group, all_sweeps>>);
   static constexpr int smallest_element = [] {
     int smallest = static_cast<int>(sizeof(typename K::compute));
     for_each_index(std::make_integer_sequence<int, K::tensors>{}, [&]<int T>(index_constant<T>) {
@@ -48,6 +43,8 @@ template <class K> struct tile_policy {
     int most = 1;
     for (int s = 0; s < group::plan.sweeps; ++s) {
       int nodes = group::plan.sweep[s].instructions.count;
+      for (int q = 0; q < s; ++q)
+        if (replays<group>(s, q)) nodes += group::plan.sweep[q].instructions.count;
       for (const scan_decl& scan : group::value.scans) nodes += 4 * scan.components;
       most = std::max(most, nodes);
     }
@@ -59,22 +56,24 @@ template <class K> struct tile_policy {
   /// Elements of a vector: 16 bytes; in a strip fewer, where many lanes' states would not fit in registers.
   static constexpr int width = 16 / smallest_element;
   static constexpr int strip_lanes = [] {
-    int lanes = width;
+    int lanes = several_sweeps ? std::min(width, cuda_strip_policy::lanes_of_sweeps) : width;
     while (lanes > 1 && lanes * smallest_element > 4 &&
            (lanes * state_words > 16 || unrolled_steps(lanes) < 4))
       lanes /= 2;
     return lanes;
   }();
   static constexpr int strip_steps = static_cast<int>(std::bit_floor(static_cast<unsigned>(
-      std::clamp(std::min(4 * cuda_strip_policy::held_words / (width * smallest_element * walked_loads_most),
+      std::clamp(std::min(4 * cuda_strip_policy::held_words /
+                              ((several_sweeps ? strip_lanes : width) * smallest_element * walked_loads_most),
                           unrolled_steps(strip_lanes)),
-                 2, cuda_strip_policy::most_steps))));
-  static constexpr int strip_threads = state_words > 1 ? 128 : 256;
+                 2, several_sweeps ? cuda_strip_policy::steps_of_sweeps : cuda_strip_policy::most_steps))));
+  static constexpr int strip_threads = several_sweeps || state_words > 1 ? 128 : 256;
+  static constexpr int row_held_words =
+      several_sweeps ? cuda_row_policy::held_words_of_sweeps : cuda_row_policy::held_words;
   static constexpr int row_vectors = [] {
     int vectors = std::max(1, cuda_row_policy::elements / width);
-    while (vectors > 1 &&
-           (vectors * width > unrolled_steps(1) || vectors * state_words > 12 ||
-            vectors * walked_loads_most * width * smallest_element > 4 * cuda_row_policy::held_words))
+    while (vectors > 1 && (vectors * width > unrolled_steps(1) || vectors * state_words > 12 ||
+                           vectors * walked_loads_most * width * smallest_element > 4 * row_held_words))
       vectors /= 2;
     return vectors;
   }();
@@ -82,8 +81,8 @@ template <class K> struct tile_policy {
   /// words.
   static constexpr bool looks_back = is_typed && group::plan.sweeps == 1 && group::plan.rounds[0] == 1 &&
                                      scan_count<group> > 0 && state_words <= 8;
-  /// One sweep over tensors of known types.
-  static constexpr bool streams = is_typed && group::plan.sweeps == 1;
+  /// Sweeps over tensors of known types.
+  static constexpr bool streams = is_typed && group::plan.sweeps > 0;
   static constexpr int lookback_lanes = [] {
     int lanes = strip_lanes;
     while (lanes > 1 && lanes * smallest_element > 4 && lanes * state_words > 8) lanes /= 2;
@@ -145,6 +144,36 @@ template <class K, class A> access access_mode(const A& a, int t, std::int64_t a
   return access::vector;
 }
 
+/// The axes along which positions are computed, and the values of tables.
+template <class Check, class A>
+void describe_computed_axes(const program& p, const problem& bound, const Check& check_rank, A& a) {
+  int next = 0;
+  for (int t = 0; t < p.tensors.count; ++t) {
+    const tensor_decl& declared = p.tensors[t];
+    const bound_tensor& b = bound.tensors[static_cast<std::size_t>(t)];
+    for (int i = 0; i < declared.axes.count; ++i) {
+      if (declared.place[i] != tensor_decl::computed) continue;
+      const int slot = next++;
+      if (!b.bound) continue;
+      computed_axis& axis = a.computed[slot];
+      axis.positions = b.view.axis[i].count();
+      check_rank(static_cast<std::size_t>(b.view.axis[i].size()), max_computed_dimensions,
+                 "of an axis with computed positions");
+      for (const dim& d : b.view.axis[i]) {
+        axis.extent[axis.dimensions] = d.extent;
+        axis.stride[axis.dimensions++] = d.stride;
+      }
+      if (declared.role != tensor_role::table) continue;
+      for (std::int64_t at = 0; at < axis.positions; ++at) {
+        const std::int64_t offset = offset_at(b.view.axis[i], at);
+        a.table[slot][at] = b.view.type == dtype::int32
+                                ? static_cast<const std::int32_t*>(b.view.data)[offset]
+                                : static_cast<const std::int64_t*>(b.view.data)[offset];
+      }
+    }
+  }
+}
+
 /// Translates a plan. `Width`: the elements of a vector.
 template <class K>
 typename K::arguments make_arguments(const cuda_kernel_plan& plan, const program& p, const walk_table& table,
@@ -193,12 +222,13 @@ typename K::arguments make_arguments(const cuda_kernel_plan& plan, const program
                          bound.parameters[static_cast<std::size_t>(stage.reverse_parameter)] != 0.0;
     a.reversed[i] = stage.reversed != flipped;
   }
-  a.last_wanted = table.sweeps > 1;
+  a.last_wanted = false;
   for (int i = 0; i < p.stores.count; ++i)
     a.last_wanted =
         a.last_wanted || (stored_once<typename K::group>(i) && a.tensor[p.stores[i].tensor].bound);
   for (int i = 0; i < p.parameters.count; ++i)
-    a.parameters[i] = static_cast<C>(bound.parameters[static_cast<std::size_t>(i)]);
+    a.parameters[i] = as_parameter<C>(p.parameters[i], bound.parameters[static_cast<std::size_t>(i)]);
+  describe_computed_axes(p, bound, check_rank, a);
   if (table.segment_axis >= 0) {
     const std::vector<dimension> segments =
         detail::merged(space.axis[static_cast<std::size_t>(table.segment_axis)]);
@@ -218,22 +248,28 @@ typename K::arguments make_arguments(const cuda_kernel_plan& plan, const program
   return a;
 }
 
+/// Whether one tile is all there is of every lane.
+template <class Arrangement, class A> bool fits_one_tile(const A& a) {
+  return !Arrangement::has_streams || (a.offsets == nullptr && (a.chunk_dimension >= 0 ? a.chunk : a.steps) <=
+                                                                   Arrangement::tile_steps(a.lane_threads));
+}
+
 template <class K, class Arrangement> void launch_walk(typename K::arguments a, cudaStream_t stream) {
   const std::int64_t blocks = Arrangement::blocks(a);
   if (blocks == 0) return;
   if (blocks > 0x7fffffff) throw cuda_error("at most 2^31 - 1 blocks", message(blocks), "run it in parts");
   a.restarts = a.chunk > 0 && a.chunk_dimension < 0;
-  using walk = walker<K, Arrangement>;
+  using fast = typename K::framed;
+  using fast_arrangement = typename Arrangement::template of<fast>;
+  using walk = runner<fast, fast_arrangement>;
   std::size_t shared = walk::exchange_bytes(a.lane_threads);
   void (*kernel)(const typename K::arguments) = nullptr;
   if constexpr (!tile_policy<K>::streams) {
     kernel = walk_kernel<K, Arrangement>;
-  } else if (!Arrangement::has_streams ||
-             (a.offsets == nullptr &&
-              (a.chunk_dimension >= 0 ? a.chunk : a.steps) <= Arrangement::tile_steps(a.lane_threads))) {
-    kernel = one_tile_kernel<K, Arrangement>;
+  } else if (fits_one_tile<Arrangement>(a)) {
+    kernel = one_tile_kernel<fast, fast_arrangement>;
   } else if constexpr (Arrangement::has_streams) {
-    kernel = stream_kernel<K, Arrangement>;
+    kernel = stream_kernel<fast, fast_arrangement>;
     shared += 2 * walk::stage_bytes;
   }
   if (shared > 48 * 1024)
@@ -296,7 +332,36 @@ void launch_lookback(const cuda_kernel_plan& plan, const typename K::arguments& 
   check(cudaGetLastError(), "a kernel launch");
 }
 
-/// Plans and launches one kernel program. `scratch`: memory for what its sweeps keep, or for a look-back,
+/// The kernels' arrangements of threads.
+template <class K, class F>
+auto with_arrangement(const cuda_kernel_plan& plan, const typename K::arguments& a, F&& f) {
+  if (plan.arrangement == cuda_arrangement::strip) return f(std::type_identity<strip_of<K>>{});
+  if (a.lane_threads >= 32) return f(std::type_identity<row_of<K, whole_warps>>{});
+  return f(std::type_identity<row_of<K, part_of_warp>>{});
+}
+
+/// Bytes of the carries that sweeps save, and for how many lanes; none where a lane is one tile.
+template <class K> std::int64_t saved_bytes(const cuda_kernel_plan& plan, typename K::arguments& a) {
+  constexpr int components =
+      std::max(saved_components<typename K::group>, saved_components<typename K::framed::group>);
+  if constexpr (components == 0) {
+    return 0;
+  } else {
+    const int length = with_arrangement<K>(
+        plan, a, [&]<class A>(std::type_identity<A>) { return A::tile_steps(a.lane_threads); });
+    const auto tiles_of = [&](std::int64_t steps) { return (steps + length - 1) / length; };
+    const bool restarts = a.chunk > 0 && a.chunk_dimension < 0;
+    std::int64_t tiles = tiles_of(a.chunk_dimension >= 0 ? a.chunk : a.steps);
+    if (tiles <= 1 && !restarts && a.offsets == nullptr) return 0;
+    const std::int64_t more =
+        a.offsets != nullptr ? a.segments : 0;  // each may end within a tile, or a chunk
+    tiles = restarts ? ((a.steps + a.chunk - 1) / a.chunk + more) * tiles_of(a.chunk) : tiles + more;
+    a.saved_lanes = a.lanes * (plan.arrangement == cuda_arrangement::row ? 1 : tile_policy<K>::strip_lanes);
+    return tiles * components * a.saved_lanes * static_cast<std::int64_t>(sizeof(typename K::compute));
+  }
+}
+
+/// Plans and launches one kernel program. `scratch`: memory for what its sweeps save, or for a look-back,
 /// which without any is a walk.
 template <class K>
 void launch(const program& p, const walk_table& table, const problem& bound, const iteration_space& space,
@@ -308,50 +373,35 @@ void launch(const program& p, const walk_table& table, const problem& bound, con
     walks.lookback = false;
     plan = plan_cuda_kernel(p, table, bound, space, walks, device);
   }
-  const bool row_wise = plan.arrangement == cuda_arrangement::row;
   typename K::arguments a =
       make_arguments<K>(plan, p, table, bound, space, policy::lanes_of(plan), policy::width);
-  const std::int64_t lanes = a.lanes * (row_wise ? 1 : policy::strip_lanes);
-  a.scratch = scratch;
-  a.scratch_lane = row_wise ? a.steps : 1;
-  a.scratch_step = row_wise ? 1 : lanes;
-  a.scratch_stream = lanes * a.steps;
   if constexpr (policy::looks_back) {
     if (plan.lookback_tiles > 0) {
-      if (row_wise)
+      if (plan.arrangement == cuda_arrangement::row)
         launch_lookback<K, lookback_row_of<K>>(plan, a, device, scratch, stream);
       else
         launch_lookback<K, lookback_strip_of<K>>(plan, a, device, scratch, stream);
       return;
     }
   }
-  if (row_wise && a.lane_threads >= 32)
-    launch_walk<K, row_of<K, whole_warps>>(a, stream);
-  else if (row_wise)
-    launch_walk<K, row_of<K, part_of_warp>>(a, stream);
-  else
-    launch_walk<K, strip_of<K>>(a, stream);
+  a.saved = saved_bytes<K>(plan, a) > 0 ? scratch : nullptr;
+  with_arrangement<K>(plan, a, [&]<class A>(std::type_identity<A>) { launch_walk<K, A>(a, stream); });
 }
 
 /// Bytes of scratch that `launch` needs.
 template <class K>
 std::int64_t scratch_bytes(const program& p, const walk_table& table, const problem& bound,
                            const iteration_space& space, const cuda_device& device) {
-  constexpr int streams = size_of_list<scratch_nodes<typename K::group>>;
   using policy = tile_policy<K>;
-  if constexpr (streams == 0 && !policy::looks_back) {
+  if constexpr (saved_components<typename K::group> == 0 && !policy::looks_back) {
     return 0;
   } else {
     const cuda_kernel_plan plan = plan_cuda_kernel(p, table, bound, space, tile_shape<K>(), device);
-    const auto a = make_arguments<K>(plan, p, table, bound, space, policy::lanes_of(plan), policy::width);
-    if (plan.lookback_tiles > 0) {
-      std::int64_t bytes = 0;
-      make_lookback<K>(plan, a, bytes);
-      return bytes;
-    }
-    const std::int64_t lanes =
-        a.lanes * (plan.arrangement == cuda_arrangement::row ? 1 : policy::strip_lanes);
-    return lanes * a.steps * streams * static_cast<std::int64_t>(sizeof(typename K::compute));
+    auto a = make_arguments<K>(plan, p, table, bound, space, policy::lanes_of(plan), policy::width);
+    if (plan.lookback_tiles == 0) return saved_bytes<K>(plan, a);
+    std::int64_t bytes = 0;
+    make_lookback<K>(plan, a, bytes);
+    return bytes;
   }
 }
 

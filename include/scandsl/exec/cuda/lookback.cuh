@@ -511,11 +511,12 @@ template <class K, class Arrangement> struct lookback {
     states<group, C> total[lanes], of_runs[runs], local[runs];
 #pragma unroll
     for (int lane = 0; lane < lanes; ++lane) set_identity<group, scans>(thread.carry[lane]);
-    auto u = tile_type::fold_stage::evaluate_uniforms(a.parameters);
+    auto u = tile_type::template fold_stage<0>::evaluate_uniforms(a.parameters);
 #pragma unroll
     for (int run = 0; run < runs; ++run) {
       set_identity<group, scans>(local[run]);
-      here.template fold<0, false, uses_last<group>>(u, run, local[run]);
+      here.template fold<0, 0, false, uses_last<group> ? tile_mask::steps : tile_mask::none>(
+          u, run, local[run], local[run]);
     }
     const bool unfit_stretch =
         block_threads.template join<scans, false, true>(local, of_runs, total, false, here.steps(0) > 0);
@@ -544,7 +545,7 @@ template <class K, class Arrangement> struct lookback {
       find_lanes(now);
       const auto& thread = block_threads.thread;
       const std::int64_t before = steps_before(now);
-      auto u = tile_type::fold_stage::evaluate_uniforms(a.parameters);
+      auto u = tile_type::template fold_stage<0>::evaluate_uniforms(a.parameters);
       look_at<K, 0, false>(
           thread, a.reversed[0] ? thread.high - 1 - before : thread.low + before,
           before < thread.high - thread.low, u,
@@ -556,7 +557,7 @@ template <class K, class Arrangement> struct lookback {
   /// differs from run to run.
   __device__ __forceinline__ bool fold_in_frame(tile_type& here, states<group, C> (&of_runs)[runs],
                                                 states<group, C> (&total)[lanes]) {
-    auto u = tile_type::fold_stage::evaluate_uniforms(a.parameters);
+    auto u = tile_type::template fold_stage<0>::evaluate_uniforms(a.parameters);
     bool doubtful = false;
     states<group, C> local[runs], start[lanes];
 #pragma unroll
@@ -573,7 +574,7 @@ template <class K, class Arrangement> struct lookback {
 #pragma unroll
     for (int run = 0; run < runs; ++run) {
       local[run] = start[tile_type::lane_of(run)];
-      here.template fold<0, true, false>(u, run, local[run]);
+      here.template fold<0, 0, true, tile_mask::none>(u, run, local[run], local[run]);
     }
     return !block_threads.template join<scans, true, true>(local, of_runs, total, doubtful,
                                                            here.steps(0) > 0);
@@ -617,8 +618,7 @@ template <class K, class Arrangement> struct lookback {
       if (set_frames(slot, before)) {
         auto here = tile_at(now);
         here.load(stage(i));
-        auto u = tile_type::sweep_stage::evaluate_uniforms(a.parameters);
-        here.template finish<true>(u, before);
+        here.template finish<0, true>(before);
       } else {
         return finish_in_order<K, Arrangement>(a, book, stages, i);
       }
@@ -696,8 +696,7 @@ template <class K, class Arrangement> struct lookback {
       });
       combine_onto<group, scans>(block_threads.thread.carry[tile_type::lane_of(run)], before[run]);
     }
-    auto u = tile_type::sweep_stage::evaluate_uniforms(a.parameters);
-    here.template finish<false>(u, before);
+    here.template finish<0, false>(before);
   }
   __device__ __forceinline__ void finish_by_turns(unsigned i) {
     const tile_name now = name_of(i);
@@ -706,7 +705,7 @@ template <class K, class Arrangement> struct lookback {
     auto& thread = block_threads.thread;
     auto here = tile_at(now);
     here.load(stage(i));
-    auto folding = tile_type::fold_stage::evaluate_uniforms(a.parameters);
+    auto folding = tile_type::template fold_stage<0>::evaluate_uniforms(a.parameters);
     states<group, C> before[runs];
 #pragma unroll
     for (int run = 0; run < runs; ++run) before[run] = thread.carry[tile_type::lane_of(run)];
@@ -719,12 +718,12 @@ template <class K, class Arrangement> struct lookback {
       for (int run = 0; run < runs; ++run) {
         local[run] = before[run];
         block_threads.template set_start<scans>(run, local[run]);
-        here.template fold<0, false, uses_last<group>>(folding, run, local[run]);
+        here.template fold<0, 0, false, uses_last<group> ? tile_mask::steps : tile_mask::none>(
+            folding, run, local[run], local[run]);
       }
       again = block_threads.template take_turn<scans>(local, before);
     }
-    auto u = tile_type::sweep_stage::evaluate_uniforms(a.parameters);
-    here.template finish<false>(u, before);
+    here.template finish<0, false>(before);
     settle(now, slot_of(i));
     wait_for_all(threads);  // the exchange is the caller's again
   }

@@ -101,14 +101,16 @@ template <class T, int N> struct packed {
       return __hiloint2double(static_cast<int>(word[2 * i + 1]), static_cast<int>(word[2 * i]));
     }
   }
-  template <class C> __device__ __forceinline__ void set_all(const C (&values)[N]) {
-    if constexpr (halves && !std::is_same_v<C, double> && N % 2 == 0) {
+  /// Sets the elements from `first` on; an even number of them from an even one on.
+  template <class C, int Count> __device__ __forceinline__ void set(int first, const C (&values)[Count]) {
+    if constexpr (halves && !std::is_same_v<C, double> && Count % 2 == 0) {
 #pragma unroll
-      for (int i = 0; i < N; i += 2)
-        word[i / 2] = narrow_pair<T>(static_cast<float>(values[i]), static_cast<float>(values[i + 1]));
+      for (int i = 0; i < Count; i += 2)
+        word[(first + i) / 2] =
+            narrow_pair<T>(static_cast<float>(values[i]), static_cast<float>(values[i + 1]));
     } else {
 #pragma unroll
-      for (int i = 0; i < N; ++i) set_bits(i, narrow<T>(values[i]));
+      for (int i = 0; i < Count; ++i) set_bits(first + i, narrow<T>(values[i]));
     }
   }
   /// Puts the elements in the opposite order.

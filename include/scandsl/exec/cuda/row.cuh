@@ -19,19 +19,21 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
   using C = typename K::compute;
   static constexpr int lanes = 1, runs = Vectors,
                        threads = RowThreads > 0 ? RowThreads : cuda_row_policy::threads;
+  template <class Other> using of = row<Other, Width, Vectors, RowThreads>;
   using small = row<K, Width, (Vectors > 1 ? Vectors / 2 : Vectors), RowThreads>;
   static constexpr bool has_streams = RowThreads >= 0;  ///< a row of less than a warp is one tile
   static constexpr int blocks_resident = cuda_row_policy::blocks_resident;
   static constexpr int blocks_resident_of_one_tile(int held_bytes) {
-    return held_bytes <= cuda_row_policy::held_bytes_of_three ? cuda_row_policy::blocks_resident_of_one_tile
-                                                              : blocks_resident;
+    return sweep_count<group> == 1 && held_bytes <= cuda_row_policy::held_bytes_of_three
+               ? cuda_row_policy::blocks_resident_of_one_tile
+               : blocks_resident;
   }
   using lane_state = lane_group<K, 1>;
 
   struct place {
     static constexpr int runs = Vectors, length = Width, vectors = Vectors, width = Width,
                          threads = row::threads, lane_count = 1;
-    static constexpr bool can_flip = true;
+    static constexpr bool can_flip = true, vector_is_step = false;
     static constexpr __device__ __forceinline__ int run_of(int v, int) { return v; }
     static constexpr __device__ __forceinline__ int step_of(int, int e) { return e; }
     static constexpr __device__ __forceinline__ int vector_of(int run, int) { return run; }
@@ -96,6 +98,13 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
   __device__ __forceinline__ int block_threads() const {
     return RowThreads > 0 ? threads : static_cast<int>(blockDim.x);
   }
+  /// Waits for those that come and go together: a warp of short rows, or the block.
+  __device__ __forceinline__ void meet() const {
+    if (RowThreads < 0 || lane_threads() <= 32)
+      __syncwarp();
+    else
+      wait_for_all(block_threads());
+  }
   /// Threads of one row in one warp.
   __device__ __forceinline__ int group_width() const { return RowThreads >= 0 ? 32 : thread.a.lane_threads; }
   /// Finds the lanes of a block.
@@ -126,30 +135,32 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
     else
       copy_states<group, Holder>(handed, state);
   }
-  template <class Holder, bool Framed, bool Total>
+  template <class Holder, bool Framed, bool Total, bool Back = false>
   __device__ __forceinline__ bool join(states<group, C> (&local)[Vectors],
                                        states<group, C> (&preceding)[Vectors], states<group, C> (&total)[1],
                                        bool suspect, bool exists) {
     parity ^= 1;
-    const int group_width = this->group_width();
-    const int in_group = static_cast<int>(threadIdx.x) & (group_width - 1),
-              last_of_group = (static_cast<int>(threadIdx.x) & 31) | (group_width - 1);
+    const int last = this->group_width() - 1, in_group = static_cast<int>(threadIdx.x) & last,
+              rank = Back ? last - in_group : in_group,
+              last_of_group = Back ? static_cast<int>(threadIdx.x) & 31 & ~last
+                                   : (static_cast<int>(threadIdx.x) & 31) | last;
 #pragma unroll
     for (int run = 0; run < Vectors; ++run) {
 #pragma unroll
       for (int distance = 1; distance < 32; distance *= 2) {
-        const states<group, C> left = shuffle_up<group, Holder, Framed>(local[run], distance, 32);
-        if (in_group >= distance) combine_onto<group, Holder, Framed>(left, local[run]);
+        const states<group, C> left = shuffle_before<group, Holder, Framed, Back>(local[run], distance);
+        if (rank >= distance) combine_onto<group, Holder, Framed>(left, local[run]);
       }
       suspect = suspect || (exists && overflows<group, Holder, Framed>(thread.carry[0], local[run]));
-      preceding[run] = shuffle_up<group, Holder, Framed>(local[run], 1, 32);
-      if (in_group == 0) set_identity<group, Holder, Framed>(preceding[run]);
+      preceding[run] = shuffle_before<group, Holder, Framed, Back>(local[run], 1);
+      if (rank == 0) set_identity<group, Holder, Framed>(preceding[run]);
     }
     states<group, C>& of_warp = total[0];
 #pragma unroll
-    for (int run = 0; run < Vectors; ++run) {
+    for (int i = 0; i < Vectors; ++i) {
+      const int run = Back ? Vectors - 1 - i : i;
       states<group, C> all = shuffle_from<group, Holder, Framed>(local[run], last_of_group, 32);
-      if (run > 0) {
+      if (i > 0) {
         combine_onto<group, Holder, Framed>(of_warp, preceding[run]);
         combine_onto<group, Holder, Framed>(of_warp, all);
       }
@@ -158,20 +169,20 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
     suspect = suspect || (exists && overflows<group, Holder, Framed>(thread.carry[0], of_warp));
     if (RowThreads < 0 || lane_threads() <= 32) return __any_sync(~0U, suspect);
     const int warp = static_cast<int>(threadIdx.x) / 32, warps = lane_threads() / 32,
-              in_row = warp & (warps - 1);
-    if (in_group == 0) put<Holder, Framed>(warp, of_warp);
+              in_row = warp & (warps - 1), rank_in_row = Back ? warps - 1 - in_row : in_row;
+    if (in_group == 0) put<Holder, Framed>(warp - in_row + rank_in_row, of_warp);
     if (any_of_all(block_threads(), suspect)) return true;
     // Every warp scans its row's warps: thread w has the state of warp w.
     const int mine = in_group & (warps - 1);
     states<group, C> up_to = get<Holder, Framed>(warp - in_row + mine, of_warp);
 #pragma unroll
     for (int distance = 1; distance < threads / 32; distance *= 2) {
-      const states<group, C> left = shuffle_up<group, Holder, Framed>(up_to, distance, 32);
+      const states<group, C> left = shuffle_before<group, Holder, Framed, false>(up_to, distance);
       if (mine >= distance && distance < warps) combine_onto<group, Holder, Framed>(left, up_to);
     }
     total[0] = shuffle_from<group, Holder, Framed>(up_to, warps - 1, 32);
-    const states<group, C> before = shuffle_from<group, Holder, Framed>(up_to, in_row - 1, 32);
-    if (in_row > 0) {
+    const states<group, C> before = shuffle_from<group, Holder, Framed>(up_to, rank_in_row - 1, 32);
+    if (rank_in_row > 0) {
 #pragma unroll
       for (int run = 0; run < Vectors; ++run) combine_onto<group, Holder, Framed>(before, preceding[run]);
     }
@@ -184,13 +195,13 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
     turn = 0;
     handed = thread.carry[0];
   }
-  template <class Holder>
+  template <class Holder, bool Back = false>
   __device__ __forceinline__ bool take_turn(states<group, C> (&local)[Vectors],
                                             states<group, C> (&before)[Vectors]) {
     const int in_row = static_cast<int>(threadIdx.x) & (lane_threads() - 1);
-    const int group_width = this->group_width();
-    const int each = turn % group_width, run = turn / group_width % Vectors,
-              warp_in_row = turn / (group_width * Vectors);
+    const int group_width = this->group_width(), now = Back ? lane_threads() * Vectors - 1 - turn : turn;
+    const int each = now % group_width, run = now / group_width % Vectors,
+              warp_in_row = now / (group_width * Vectors);
     const bool mine = (in_row >> 5) == warp_in_row && (in_row & (group_width - 1)) == each;
     states<group, C> next = handed;
 #pragma unroll

@@ -8,9 +8,19 @@ namespace scandsl {
 
 namespace cuda_detail {
 
+template <const program& P, int K> struct framed_group;
 template <const program& P, int K> struct kernel_group {
   static constexpr const program& value = kernel_program<P, K>;
   static constexpr const schedule& plan = kernel_schedule<P, K>;
+  using robust = kernel_group;
+  using framed = std::conditional_t<has_framed_program<P, K>, framed_group<P, K>, kernel_group>;
+};
+/// The same kernel program for tiles in which log-sums have a frame.
+template <const program& P, int K> struct framed_group {
+  static constexpr const program& value = framed_program<P, K>;
+  static constexpr const schedule& plan = framed_schedule<P, K>;
+  using robust = kernel_group<P, K>;
+  using framed = framed_group;
 };
 
 /// Every operand that is read or written at every step holds T.
@@ -120,8 +130,8 @@ std::int64_t run_typed(const cuda& executor, const problem& bound, const iterati
       }
     const iteration_space own = make_iteration_space(p, part);
     const std::int64_t bytes = scratch_bytes<kernel>(p, kernel_table<P, K>, part, own, device);
-    // What sweeps keep is needed; a look-back without memory is a walk.
-    constexpr bool needed = size_of_list<scratch_nodes<kernel_group<P, K>>> > 0;
+    // What sweeps save is needed; a look-back without memory is a walk.
+    constexpr bool needed = saved_components<kernel_group<P, K>> > 0;
     void* const scratch = bytes == 0 ? nullptr : needed ? need(bytes) : memory.take_if_there(bytes);
     if constexpr (!Dry) launch<kernel>(p, kernel_table<P, K>, part, own, device, scratch, executor.stream);
   });

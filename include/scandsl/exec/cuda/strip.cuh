@@ -17,6 +17,7 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
   using C = typename K::compute;
   static constexpr int lanes = Lanes, runs = Lanes, threads = Threads;
   static constexpr bool has_streams = true;
+  template <class Other> using of = strip<Other, Lanes, Steps, Threads>;
   using small = strip<K, Lanes, (Steps > 4 ? Steps / 2 : Steps), Threads>;
   static constexpr int blocks_resident =
       (component_capacity<group> * sizeof(C) > 4 ? cuda_strip_policy::resident_threads_of_large_states
@@ -29,7 +30,7 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
   struct place {
     static constexpr int runs = Lanes, length = Steps, vectors = Steps, width = Lanes, threads = Threads,
                          lane_count = Lanes;
-    static constexpr bool can_flip = false;
+    static constexpr bool can_flip = false, vector_is_step = true;
     static constexpr __device__ __forceinline__ int run_of(int, int e) { return e; }
     static constexpr __device__ __forceinline__ int step_of(int v, int) { return v; }
     static constexpr __device__ __forceinline__ int vector_of(int, int step) { return step; }
@@ -90,6 +91,8 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
     thread.writes = segment == 0;
   }
   static constexpr __device__ __forceinline__ int block_threads() { return threads; }
+  /// Waits for those that come and go together.
+  static __device__ __forceinline__ void meet() { wait_for_all(threads); }
   /// Finds the lanes of a block.
   template <bool Packed> __device__ __forceinline__ void find(std::int64_t block, lane_state& found) const {
     const auto& a = thread.a;
@@ -118,47 +121,49 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
       state = get<Holder>(0, lane, state);
   }
 
-  /// Joins the threads' states of the scans in Holder. `local` is each run folded onto the identity;
-  /// `preceding` becomes what precedes the run in the tile, `total` the whole tile's state of each lane. True
-  /// (for the whole block): nothing of that, for a thread was suspect, or overflows() says so, or (Framed)
-  /// the frame does not hold. `exists`: some of the thread's steps do. Without Total, `total` is not wanted.
-  template <class Holder, bool Framed, bool Total>
+  /// Joins the threads' states of the scans in Holder, which go through the tile in its own order or Back.
+  /// `local` is each run folded onto the identity; `preceding` becomes what precedes the run in the tile,
+  /// `total` the whole tile's state of each lane. True (for the whole block): nothing of that, for a thread
+  /// was suspect, or overflows() says so, or (Framed) the frame does not hold. `exists`: some of the thread's
+  /// steps do. Without Total, `total` is not wanted.
+  template <class Holder, bool Framed, bool Total, bool Back = false>
   __device__ __forceinline__ bool join(states<group, C> (&local)[Lanes], states<group, C> (&preceding)[Lanes],
                                        states<group, C> (&total)[Lanes], bool suspect, bool exists) {
     parity ^= 1;
-    const int in_warp = static_cast<int>(threadIdx.x) & 31;
+    const int in_warp = Back ? 31 - (static_cast<int>(threadIdx.x) & 31) : static_cast<int>(threadIdx.x) & 31,
+              rank = Back ? bundles - 1 - bundle : bundle;
 #pragma unroll 1
     for (int distance = lane_threads; distance < 32; distance *= 2) {
 #pragma unroll
       for (int lane = 0; lane < Lanes; ++lane) {
-        const states<group, C> left = shuffle_up<group, Holder, Framed>(local[lane], distance, 32);
+        const states<group, C> left = shuffle_before<group, Holder, Framed, Back>(local[lane], distance);
         if (in_warp >= distance) combine_onto<group, Holder, Framed>(left, local[lane]);
       }
     }
 #pragma unroll
     for (int lane = 0; lane < Lanes; ++lane) {
-      preceding[lane] = shuffle_up<group, Holder, Framed>(local[lane], lane_threads & 31, 32);
+      preceding[lane] = shuffle_before<group, Holder, Framed, Back>(local[lane], lane_threads & 31);
       if (in_warp < lane_threads) set_identity<group, Holder, Framed>(preceding[lane]);
       suspect = suspect || (exists && overflows<group, Holder, Framed>(thread.carry[lane], local[lane]));
     }
     if (in_warp >= 32 - lane_threads) {
 #pragma unroll
-      for (int lane = 0; lane < Lanes; ++lane) put<Holder, Framed>(bundle, lane, local[lane]);
+      for (int lane = 0; lane < Lanes; ++lane) put<Holder, Framed>(rank, lane, local[lane]);
     }
     if (any_of_all(threads, suspect)) return true;
     states<group, C> before[Lanes];
 #pragma unroll
     for (int lane = 0; lane < Lanes; ++lane) before[lane] = get<Holder, Framed>(0, lane, local[lane]);
 #pragma unroll 1
-    for (int each = 1; each < bundle; ++each) add_bundle<Holder, Framed>(each, local, before);
+    for (int each = 1; each < rank; ++each) add_bundle<Holder, Framed>(each, local, before);
     if constexpr (Total) {
 #pragma unroll
       for (int lane = 0; lane < Lanes; ++lane) total[lane] = before[lane];
 #pragma unroll 1
-      for (int each = bundle > 0 ? bundle : 1; each < bundles; ++each)
+      for (int each = rank > 0 ? rank : 1; each < bundles; ++each)
         add_bundle<Holder, Framed>(each, local, total);
     }
-    if (bundle > 0) {
+    if (rank > 0) {
 #pragma unroll
       for (int lane = 0; lane < Lanes; ++lane)
         combine_onto<group, Holder, Framed>(before[lane], preceding[lane]);
@@ -177,20 +182,21 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
     }
     wait_for_all(threads);
   }
-  template <class Holder>
+  template <class Holder, bool Back = false>
   __device__ __forceinline__ bool take_turn(states<group, C> (&local)[Lanes],
                                             states<group, C> (&before)[Lanes]) {
-    if (segment == turn) {
+    const int turns = threads >> thread.a.log2_lane_threads, now = Back ? turns - 1 - turn : turn;
+    if (segment == now) {
 #pragma unroll
       for (int lane = 0; lane < Lanes; ++lane) before[lane] = get<Holder>(0, lane, before[lane]);
     }
     wait_for_all(threads);  // all have read their starts
-    if (segment == turn) {
+    if (segment == now) {
 #pragma unroll
       for (int lane = 0; lane < Lanes; ++lane) put<Holder>(0, lane, local[lane]);
     }
     wait_for_all(threads);
-    if (++turn < threads >> thread.a.log2_lane_threads) return true;
+    if (++turn < turns) return true;
     turn = -1;
 #pragma unroll
     for (int lane = 0; lane < Lanes; ++lane) thread.carry[lane] = get<Holder>(0, lane, thread.carry[lane]);

@@ -33,6 +33,15 @@ __device__ __forceinline__ std::int64_t walk_offset(const A& a, int t, std::int6
   return sum;
 }
 
+/// Offset of a computed position.
+__device__ __forceinline__ std::int64_t computed_offset(const computed_axis& axis, std::int64_t position) {
+  if (axis.dimensions == 1) return position * axis.stride[0];
+  std::int64_t sum = 0;
+#pragma unroll 1
+  for (int d = axis.dimensions - 1; d >= 0; --d) sum += split_off(position, axis.extent[d]) * axis.stride[d];
+  return sum;
+}
+
 /// A stretch of the walk, no longer than a tile.
 struct stretch {
   std::int64_t low;  ///< its first position in memory order
@@ -63,18 +72,81 @@ struct element_path {
   int direction, count;
 };
 
+// ---- integers and computed positions
+
+/// Integers are kept where numbers are, by their bits.
+template <class C, class V> __device__ __forceinline__ C as_kept(V value) {
+  if constexpr (std::is_same_v<V, C>)
+    return value;
+  else
+    return bits_as_number<C>(value);
+}
+template <class Group, int I, class C>
+__device__ __forceinline__ value_of_node<Group, I, C> from_kept(C kept) {
+  if constexpr (is_integer(node_at<Group, I>))
+    return bits_as_integer(kept);
+  else
+    return kept;
+}
+
+/// An element of any type, as a number or, where V is one, as an integer.
+template <class V>
+__device__ __forceinline__ V element_at(const tensor_argument& memory, std::int64_t offset) {
+  if constexpr (std::is_integral_v<V>)
+    return memory.type == dtype::int32 ? static_cast<V>(static_cast<const std::int32_t*>(memory.data)[offset])
+                                       : saturated<V>(static_cast<const std::int64_t*>(memory.data)[offset]);
+  else
+    return load_any<V>(memory.data, memory.type, offset);
+}
+
+/// What node I, a load, reads at offset() of its tensor; 0 where nothing exists.
+template <class Group, int I, class C, class A, class Offset>
+__device__ __forceinline__ value_of_node<Group, I, C> load_at(const A& a, bool exists, Offset offset) {
+  constexpr int t = node_at<Group, I>.target;
+  constexpr tensor_decl declared = tensor_at<Group, t>;
+  using V = value_of_node<Group, I, C>;
+  if constexpr (declared.role == tensor_role::positions) {
+    return static_cast<V>(offset());
+  } else {
+    if (declared.optional && !a.tensor[t].bound) return static_cast<V>(declared.fallback);
+    return exists ? element_at<V>(a.tensor[t], offset()) : V(0);
+  }
+}
+
+/// What node I, a gather, reads at the computed positions, its tensor's other dimensions being at offset().
+template <class Group, int I, class C, class A, class Offset, class... Position>
+__device__ __forceinline__ value_of_node<Group, I, C> gather_at(const A& a, bool exists, Offset offset,
+                                                                Position... positions) {
+  constexpr int t = node_at<Group, I>.target;
+  constexpr tensor_decl declared = tensor_at<Group, t>;
+  constexpr int first = computed_before<Group, t, 0>;
+  using V = value_of_node<Group, I, C>;
+  if (declared.optional && !a.tensor[t].bound) return static_cast<V>(declared.fallback);
+  int which = first;
+  ((exists = exists && positions >= 0 && positions < a.computed[which++].positions), ...);
+  if (!exists) return V(0);
+  if constexpr (declared.role == tensor_role::table) {
+    return saturated<V>(a.table[first][(positions + ...)]);
+  } else {
+    std::int64_t at = offset();
+    which = first;
+    ((at += computed_offset(a.computed[which++], positions)), ...);
+    return element_at<V>(a.tensor[t], at);
+  }
+}
+
 template <class K, int Lanes> struct lane_group {
   using group = typename K::group;
   using C = typename K::compute;
   using arguments = typename K::arguments;
-  using walked = sequence_of<walked_tensors<group>>;
+  using placed = sequence_of<placed_tensors<group>>;
   static constexpr int still_count = size_of_list<still_loads<group>>,
                        kept_count = size_of_list<kept_nodes<group>>;
 
   const arguments& a;
   std::int64_t unit = 0;                 ///< number of the lane, or of the vector of lanes
   std::int64_t place[arguments::slots];  ///< of the first lane at position 0 of the walk, in elements: of
-                                         ///< tensors that are walked
+                                         ///< tensors that sweeps read or write
   std::int64_t segment_index = 0, low = 0, high = 0;
   int valid = 0;        ///< lanes that exist
   bool writes = false;  ///< among the threads that share these lanes, the one that writes what is once a lane
@@ -87,7 +159,7 @@ template <class K, int Lanes> struct lane_group {
   __device__ __forceinline__ explicit lane_group(const arguments& given) : a(given) {}
 
   __device__ __forceinline__ void find_in_dimensions(std::int64_t rest) {
-    for_each_index(walked{}, [&]<int T>(index_constant<T>) { place[T] = 0; });
+    for_each_index(placed{}, [&]<int T>(index_constant<T>) { place[T] = 0; });
 #pragma unroll 1
     for (int d = a.lane_dimensions - 1; d >= 0; --d) {
       std::int64_t at = rest;
@@ -104,7 +176,7 @@ template <class K, int Lanes> struct lane_group {
           at = split_off(rest, a.lane[d].extent);
         }
       }
-      for_each_index(walked{}, [&]<int T>(index_constant<T>) { place[T] += at * a.lane[d].stride[T]; });
+      for_each_index(placed{}, [&]<int T>(index_constant<T>) { place[T] += at * a.lane[d].stride[T]; });
       if (Lanes > 1 && d == a.lane_dimensions - 1) {
         const std::int64_t left = a.inner_extent - at * Lanes;
         valid = left < Lanes ? static_cast<int>(left) : Lanes;
@@ -126,7 +198,7 @@ template <class K, int Lanes> struct lane_group {
     high = a.steps;
     valid = Lanes;
     if (a.one_dimension) {
-      for_each_index(walked{}, [&]<int T>(index_constant<T>) { place[T] = rest * a.lane[0].stride[T]; });
+      for_each_index(placed{}, [&]<int T>(index_constant<T>) { place[T] = rest * a.lane[0].stride[T]; });
       if (Lanes > 1) {
         const std::int64_t left = a.inner_extent - rest * Lanes;
         valid = left < Lanes ? static_cast<int>(left) : Lanes;
@@ -160,20 +232,15 @@ template <class K, int Lanes> struct lane_group {
     return lane_offset(a, t, unit) + lane * a.inner_stride[t] + segment_offset(t);
   }
 
-  template <int I> __device__ __forceinline__ C load_once(int lane) const {
-    constexpr node each = node_at<group, I>;
-    constexpr int t = each.target;
-    constexpr tensor_decl declared = tensor_at<group, t>;
-    if (declared.optional && !a.tensor[t].bound) return static_cast<C>(declared.fallback);
-    if (lane >= valid) return C(0);
-    return load_any<C>(a.tensor[t].data, a.tensor[t].type, offset_once(t, lane));
+  template <int I> __device__ __forceinline__ value_of_node<group, I, C> load_once(int lane) const {
+    return load_at<group, I, C>(a, lane < valid, [&] { return offset_once(node_at<group, I>.target, lane); });
   }
 
   __device__ __forceinline__ void load_still() {
     for_each_index(sequence_of<still_loads<group>>{}, [&]<int I>(index_constant<I>) {
       constexpr int at = position_in<still_loads<group>, I>;
 #pragma unroll
-      for (int lane = 0; lane < Lanes; ++lane) still[at][lane] = load_once<I>(lane);
+      for (int lane = 0; lane < Lanes; ++lane) still[at][lane] = as_kept<C>(load_once<I>(lane));
     });
   }
 
@@ -181,13 +248,20 @@ template <class K, int Lanes> struct lane_group {
     static constexpr bool takes_branches = true;
     lane_group& lanes;
     int lane;
-    template <int I> __device__ __forceinline__ C read(index_constant<I>) const {
+    template <int I> __device__ __forceinline__ value_of_node<group, I, C> read(index_constant<I>) const {
       constexpr node each = node_at<group, I>;
       constexpr int kept_at = position_in<kept_nodes<group>, I>;
       if constexpr (kept_at >= 0 && each.op != opcode::load)
-        return lanes.kept[kept_at][lane];
+        return from_kept<group, I>(lanes.kept[kept_at][lane]);
       else
         return lanes.template load_once<I>(lane);
+    }
+    template <int I, class... Position>
+    __device__ __forceinline__ value_of_node<group, I, C> gather(index_constant<I>,
+                                                                 Position... positions) const {
+      return gather_at<group, I, C>(
+          lanes.a, lane < lanes.valid, [&] { return lanes.offset_once(node_at<group, I>.target, lane); },
+          positions...);
     }
     template <int S, int Component>
     __device__ __forceinline__ C last(index_constant<S>, index_constant<Component>) const {
@@ -209,7 +283,7 @@ template <class K, int Lanes> struct lane_group {
                      [&]<int N>(index_constant<N>) {
                        constexpr int node_index = stage_of<group, stage_kind::boundary, B>.keeps[N];
                        kept[position_in<kept_nodes<group>, node_index>][lane] =
-                           here::template get<node_index>(u, v);
+                           as_kept<C>(here::template get<node_index>(u, v));
                      });
       for_components<group, scans_in<group, B>>(
           [&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
@@ -241,27 +315,60 @@ template <class C> __device__ __forceinline__ C exp_in_frame(C x, C m) {
   return C(exp2_approximate((static_cast<float>(x) - static_cast<float>(m)) * 1.4426950408889634F));
 }
 
+/// 1 / sum of a sum in a frame, which is neither tiny nor huge: with the error of reciprocal_approximate for
+/// operands of 16 bits, else rounded once, near enough.
+template <class C> __device__ __forceinline__ C reciprocal_of_sum(C sum) {
+  const float r = reciprocal_approximate(static_cast<float>(sum));
+  if constexpr (std::is_same_v<C, approximate>) return C(r);
+  return C(fmaf(fmaf(-static_cast<float>(sum), r, 1.0F), r, r));
+}
+
 /// What a stage of a sweep reads at one step, and how it advances its scans. `Tile` gives the walked loads of
-/// run `run`, step `step`. Kind sweep carries every scan of the sweep; kind aggregate those of rounds up to
-/// Round, later ones being left out. Framed: a log-sum's m stays.
+/// run `run`, step `step`, and what sweeps before this one computed there. Kind sweep carries every scan of
+/// the sweep; kind aggregate those of rounds up to Round, later ones being left out. Framed: the m of
+/// log-sums that can_be_framed stays.
 template <class K, stage_kind Kind, int Sweep, int Round, bool Framed, class Tile> struct step_memory {
   using group = typename K::group;
   using C = typename K::compute;
   using here = stage<group, Kind, Sweep>;
   static constexpr bool takes_branches = false;  // a branch at every step of an unrolled tile costs more
+  template <int Scan> static constexpr bool in_frame = Framed && can_be_framed<K, sweep_of<group, Scan>>;
+  template <int I>
+  static constexpr int remembered_at =
+      Kind == stage_kind::sweep ? position_in<remembered_nodes<group, Sweep>, I> : -1;
   const Tile& tile;
   int run, step;
   states<group, C>& state;
+  bool advances = true;  ///< else the scans stay as they are
 
   template <int I> __device__ __forceinline__ value_of_node<group, I, C> read(index_constant<I> which) const {
     if constexpr (here::template from<I> == source::kept)
-      return tile.thread.kept[position_in<kept_nodes<group>, I>][Tile::lane_of(run)];
+      return from_kept<group, I>(tile.thread.kept[position_in<kept_nodes<group>, I>][Tile::lane_of(run)]);
     else if constexpr (here::template from<I> == source::scratch)
-      return tile.template read_scratch<position_in<scratch_nodes<group>, I>>(run, step);
+      return tile.template replayed<position_in<replayed_nodes<group>, I>>(step);
     else if constexpr (position_in<still_loads<group>, I> >= 0)
-      return tile.thread.still[position_in<still_loads<group>, I>][Tile::lane_of(run)];
+      return from_kept<group, I>(tile.thread.still[position_in<still_loads<group>, I>][Tile::lane_of(run)]);
+    else if constexpr (is_integer(node_at<group, I>))
+      return load_at<group, I, C>(tile.thread.a, exists(), [&] { return offset(node_at<group, I>.target); });
     else
       return tile.read(which, run, step);
+  }
+  template <int I> __device__ __forceinline__ C remembered() const {
+    return tile.remembered(remembered_at<I>, run, step);
+  }
+  template <int I, class... Position>
+  __device__ __forceinline__ value_of_node<group, I, C> gather(index_constant<I>,
+                                                               Position... positions) const {
+    return gather_at<group, I, C>(
+        tile.thread.a, exists(), [&] { return offset(node_at<group, I>.target); }, positions...);
+  }
+  __device__ __forceinline__ bool exists() const {
+    return step < tile.steps(run) && Tile::lane_of(run) < tile.thread.valid;
+  }
+  /// Of this step and lane in tensor t, in elements.
+  __device__ __forceinline__ std::int64_t offset(int t) const {
+    return tile.thread.place[t] + walk_offset(tile.thread.a, t, tile.position(run, step)) +
+           Tile::lane_of(run) * tile.thread.a.inner_stride[t];
   }
   template <int S, int Component>
   __device__ __forceinline__ C last(index_constant<S>, index_constant<Component>) const {
@@ -269,24 +376,24 @@ template <class K, stage_kind Kind, int Sweep, int Round, bool Framed, class Til
   }
   /// In a frame, whose exponentials are approximate too: absolute error 2^-22, relative error 2^-22 where the
   /// result is beyond [-0.7, 0.7].
-  __device__ __forceinline__ C log_of_sum(C sum) const
-    requires Framed
-  {
+  __device__ __forceinline__ C log_of_sum(C sum) const {
     return C(log2_approximate(static_cast<float>(sum)) * 0.6931471805599453F);
   }
+  __device__ __forceinline__ C exp_in_frame(C x, C m) const { return cuda_detail::exp_in_frame(x, m); }
+  __device__ __forceinline__ C share(C x, C sum) const { return x * reciprocal_of_sum(sum); }
   template <int S, class Element, class Before, class After>
   __device__ __forceinline__ void advance(index_constant<S>, const Element& element, Before&& before,
                                           After&& after) const {
     if constexpr (Kind == stage_kind::aggregate && round_of<group, S> > Round) {
       return;
-    } else if constexpr (Framed && is_log_sum<group, S>) {
-      before(state_of<S>(state));
-      auto& [m, s] = state_of<S>(state);
-      s = s + exp_in_frame(std::get<0>(element), m);
-      after(state_of<S>(state));
     } else {
       before(state_of<S>(state));
-      combiner<group, S, here::template live_components<S>>::apply(state_of<S>(state), element);
+      auto next = state_of<S>(state);
+      if constexpr (in_frame<S> && is_log_sum<group, S>)
+        std::get<1>(next) = std::get<1>(next) + exp_in_frame(std::get<0>(element), std::get<0>(next));
+      else
+        combiner<group, S, here::template live_components<S>>::apply(next, element);
+      if (advances) state_of<S>(state) = next;
       after(state_of<S>(state));
     }
   }
@@ -299,7 +406,7 @@ struct probe_memory : step_memory<K, stage_kind::aggregate, Sweep, 0, true, Tile
   C& found;
   __device__ __forceinline__ probe_memory(const Tile& tile, int run, states<typename K::group, C>& state,
                                           C& to)
-      : step_memory<K, stage_kind::aggregate, Sweep, 0, true, Tile>{tile, run, 0, state}, found(to) {}
+      : step_memory<K, stage_kind::aggregate, Sweep, 0, true, Tile>{tile, run, 0, state, true}, found(to) {}
   template <int S, class Element, class Before, class After>
   __device__ __forceinline__ void advance(index_constant<S>, const Element& element, Before&&,
                                           After&&) const {
@@ -310,7 +417,7 @@ struct probe_memory : step_memory<K, stage_kind::aggregate, Sweep, 0, true, Tile
 /// Where one step of a thread's lanes lies: as a tile's place.
 template <class K, int Lanes> struct one_step {
   static constexpr int runs = Lanes, length = 1, vectors = 1, width = Lanes, threads = 0, lane_count = Lanes;
-  static constexpr bool can_flip = false;
+  static constexpr bool can_flip = false, vector_is_step = true;
   static constexpr __device__ __forceinline__ int run_of(int, int e) { return e; }
   static constexpr __device__ __forceinline__ int step_of(int, int) { return 0; }
   static constexpr __device__ __forceinline__ int vector_of(int, int) { return 0; }

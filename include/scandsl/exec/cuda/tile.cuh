@@ -87,9 +87,38 @@ template <int I, class Held> __device__ __forceinline__ const Held& held_of(cons
   return s.value;
 }
 
-/// A tile of sweep S (Anywhere: of a walk that may have several dimensions, or operands of any type). `Place`
-/// says where the thread's elements lie: its constants runs, length, vectors and
+/// Which steps that do not exist leave a scan as it is.
+enum class tile_mask { none, runs, steps };
+
+/// One run of a tile, and what earlier sweeps computed at its steps.
+template <class Tile> struct replayed_run {
+  using C = typename Tile::C;
+  static constexpr int count = size_of_list<replayed_nodes<typename Tile::group>>;
+
+  const Tile& tile;
+  decltype((std::declval<const Tile&>().thread)) thread;
+  C value[count > 0 ? count : 1][Tile::length];
+
+  __device__ __forceinline__ explicit replayed_run(const Tile& of) : tile(of), thread(of.thread) {}
+  static constexpr __device__ __forceinline__ int lane_of(int run) { return Tile::lane_of(run); }
+  __device__ __forceinline__ int steps(int run) const { return tile.steps(run); }
+  __device__ __forceinline__ std::int64_t position(int run, int step) const {
+    return tile.position(run, step);
+  }
+  template <int I> __device__ __forceinline__ C read(index_constant<I> which, int run, int step) const {
+    return tile.read(which, run, step);
+  }
+  template <int N> __device__ __forceinline__ C replayed(int step) const { return value[N][step]; }
+  __device__ __forceinline__ C remembered(int number, int run, int step) const {
+    return tile.remembered[number][run][step];
+  }
+};
+
+/// A tile with what sweep S reads, or all sweeps do (Anywhere: of a walk that may have several dimensions, or
+/// operands of any type). Its steps are in the order of the first sweep; later ones may go through it Back.
+/// `Place` says where the thread's elements lie: its constants runs, length, vectors and
 /// width, run_of, step_of, vector_of, element_of and lane_of between the two ways of counting them, and
+///   vector_is_step      a vector has one step of every run, else every step of one run
 ///   steps(run)          steps of a run that exist (the first ones)
 ///   position(run, step) of the walk
 ///   count(v)            elements of vector v that exist
@@ -102,15 +131,21 @@ template <int I, class Held> __device__ __forceinline__ const Held& held_of(cons
 template <class K, int S, class Place, bool Anywhere> struct tile : Place {
   using group = typename K::group;
   using C = typename K::compute;
-  using sweep_stage = stage<group, stage_kind::sweep, S>;
-  using fold_stage = stage<group, stage_kind::aggregate, S>;
+  template <int Q> using sweep_stage = stage<group, stage_kind::sweep, Q>;
+  template <int Q> using fold_stage = stage<group, stage_kind::aggregate, Q>;
   static constexpr bool anywhere = Anywhere;
   static constexpr int vectors = Place::vectors, width = Place::width, runs = Place::runs,
                        length = Place::length;
 
   held_loads<K, vectors, width, sequence_of<walked_loads<group, S>>> loads;
+  static constexpr int remembered_count = most_remembered<group>;
+  C remembered[remembered_count > 0 ? remembered_count : 1][runs][length];
 
   template <class... A> __device__ __forceinline__ explicit tile(const A&... given) : Place(given...) {}
+
+  /// Whether a tensor that is not bound can be held as elements with its fallback: bits that are all 0.
+  template <int I>
+  static constexpr bool fallback_is_exact = tensor_at<group, node_at<group, I>.target>.fallback == 0.0;
 
   /// Whether the elements' types are known when compiling.
   static constexpr bool is_typed = [] {
@@ -171,73 +206,176 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
     constexpr node each = node_at<group, I>;
     constexpr tensor_decl declared = tensor_at<group, each.target>;
     const C value = held_of<I>(loads).get(Place::vector_of(run, step), Place::element_of(run, step));
-    if constexpr (declared.optional)
+    if constexpr (declared.optional && !fallback_is_exact<I>)
       return this->thread.a.tensor[each.target].bound ? value : static_cast<C>(declared.fallback);
     else
       return value;
   }
-  using scratch_type = typename scratch_type_of<C>::type;
-  __device__ __forceinline__ scratch_type* scratch_at(int stream, int run, int step) const {
-    const auto& a = this->thread.a;
-    return static_cast<scratch_type*>(a.scratch) + stream * a.scratch_stream +
-           (this->thread.unit * Place::lane_count + Place::lane_of(run)) * a.scratch_lane +
-           this->position(run, step) * a.scratch_step;
-  }
-  template <int Stream> __device__ __forceinline__ C read_scratch(int run, int step) const {
-    return step < this->steps(run) ? C(*scratch_at(Stream, run, step)) : C(0);
+
+  /// Whether each run exists as a whole or not at all. Where vectors are steps, a mask of a step serves a
+  /// vector; else it would be one an element, and such tiles are left to others.
+  static constexpr bool has_parts = Place::vector_is_step;
+  __device__ __forceinline__ bool in_parts() const {
+    bool parts = false;
+#pragma unroll
+    for (int run = 0; run < runs; ++run) parts = parts || (this->steps(run) > 0 && this->steps(run) < length);
+    return !has_parts && parts;
   }
 
-  /// Advances the scans of rounds up to Round through one run; Masked: through the steps that exist. Those
-  /// that do not exist come last, so that only what follows the tile is concerned.
-  template <int Round, bool Framed, bool Masked, class Uniforms>
-  __device__ __forceinline__ void fold(Uniforms& u, int run, states<group, C>& state) const {
+  /// Advances the scans of sweep Q of rounds up to Round through one run; Masked: through the steps that
+  /// exist. Those that do not exist come last, so that only what follows the tile is concerned; where the
+  /// sweep goes Back they come first, and have to be masked. `before`: the states that earlier sweeps had
+  /// when they came to the run.
+  template <int Q, int Round, bool Framed, tile_mask Masked, bool Back = false, class Uniforms>
+  __device__ __forceinline__ void fold(Uniforms& u, int run, const states<group, C>& before,
+                                       states<group, C>& state) {
     const int limit = this->steps(run);
+    const replayed_run<tile> here = replay<Q, Framed>(run, before);
+    const states<group, C> start = state;
 #pragma unroll
-    for (int step = 0; step < length; ++step) {
-      if (Masked && step >= limit) continue;
-      typename fold_stage::template variables<C> v;
-      fold_stage::evaluate(
-          u, v, step_memory<K, stage_kind::aggregate, S, Round, Framed, tile>{*this, run, step, state});
-    }
-  }
-
-  /// Walks every run from its state and writes the outputs.
-  template <bool Framed, class Uniforms>
-  __device__ __forceinline__ void finish(Uniforms& u, states<group, C> (&state)[runs]) {
-    constexpr int stores = stage_of<group, stage_kind::sweep, S>.stores.count;
-    outputs held_outputs;
-#pragma unroll
-    for (int v = 0; v < vectors; ++v) {
-      C out[stores > 0 ? stores : 1][width];
-#pragma unroll
-      for (int e = 0; e < width; ++e) {
-        const int run = Place::run_of(v, e), step = Place::step_of(v, e);
-        typename sweep_stage::template variables<C> values;
-        sweep_stage::evaluate(
-            u, values, step_memory<K, stage_kind::sweep, S, 0, Framed, tile>{*this, run, step, state[run]});
-        for_each_index(std::make_integer_sequence<int, stores>{}, [&]<int N>(index_constant<N>) {
-          constexpr store_decl store = store_at<group, stage_of<group, stage_kind::sweep, S>.stores[N]>;
-          out[N][e] = sweep_stage::template get<store.value>(u, values);
-        });
-        for_each_index(std::make_integer_sequence<int, stage_of<group, stage_kind::sweep, S>.keeps.count>{},
-                       [&]<int N>(index_constant<N>) {
-                         constexpr int node_index = stage_of<group, stage_kind::sweep, S>.keeps[N];
-                         if (step < this->steps(run) && Place::lane_of(run) < this->thread.valid)
-                           *scratch_at(position_in<scratch_nodes<group>, node_index>, run, step) =
-                               static_cast<scratch_type>(sweep_stage::template get<node_index>(u, values));
-                       });
-      }
-      for_each_index(std::make_integer_sequence<int, stores>{}, [&]<int N>(index_constant<N>) {
-        held_output<N>(held_outputs).vector[v].set_all(out[N]);
+    for (int i = 0; i < length; ++i) {
+      const int step = Back ? length - 1 - i : i;
+      if (Masked == tile_mask::steps && !Back && step >= limit) continue;
+      typename fold_stage<Q>::template variables<C> v;
+      fold_stage<Q>::evaluate(u, v,
+                              step_memory<K, stage_kind::aggregate, Q, Round, Framed, replayed_run<tile>>{
+                                  here, run, step, state, Masked != tile_mask::steps || step < limit});
+      for_each_index(sequence_of<remembered_nodes<group, Q>>{}, [&]<int I>(index_constant<I>) {
+        remembered[position_in<remembered_nodes<group, Q>, I>][run][step] =
+            fold_stage<Q>::template get<I>(u, v);
       });
     }
-    for_each_index(std::make_integer_sequence<int, stores>{}, [&]<int N>(index_constant<N>) {
-      constexpr store_decl store = store_at<group, stage_of<group, stage_kind::sweep, S>.stores[N]>;
-      write<store.tensor>(held_output<N>(held_outputs));
-    });
+    if (Masked == tile_mask::runs && limit == 0) state = start;
+  }
+
+  /// Walks every run from the states before it and writes the outputs of sweep Q.
+  template <int Q, bool Framed, bool Back = false>
+  __device__ __forceinline__ void finish(const states<group, C> (&before)[runs]) {
+    constexpr int stores = stage_of<group, stage_kind::sweep, Q>.stores.count;
+    if constexpr (stores > 0) {
+      outputs<Q> written;
+      if constexpr (Place::vector_is_step && replays_any<group>(Q))
+        walk_lanes<Q, Framed, Back>(before, written);
+      else
+        walk_vectors<Q, Framed, Back>(before, written);
+      for_each_index(std::make_integer_sequence<int, stores>{}, [&]<int N>(index_constant<N>) {
+        constexpr store_decl store = store_at<group, stage_of<group, stage_kind::sweep, Q>.stores[N]>;
+        write<store.tensor>(held_of<N>(written));
+      });
+    }
   }
 
 private:
+  template <class Sequence, int Q> struct output_slots;
+  template <int Q, int... N>
+  struct output_slots<std::integer_sequence<int, N...>, Q>
+      : held_slot<N, held<typename K::template element<
+                              store_at<group, stage_of<group, stage_kind::sweep, Q>.stores[N]>.tensor>,
+                          C, vectors, width>>... {};
+  template <int Q>
+  using outputs =
+      output_slots<std::make_integer_sequence<int, stage_of<group, stage_kind::sweep, Q>.stores.count>, Q>;
+
+  /// Computes anew what sweep Later uses of earlier ones.
+  template <int Later, bool Framed>
+  __device__ __forceinline__ replayed_run<tile> replay(int run, const states<group, C>& before) const {
+    replayed_run<tile> known(*this);
+    for_each_index(std::make_integer_sequence<int, Later>{}, [&]<int Q>(index_constant<Q>) {
+      if constexpr (replays<group>(Later, Q))
+        with_heading<group, Q>(this->thread.a, [&]<bool Back>(std::bool_constant<Back>) {
+          replay_sweep<Q, Framed, Back>(run, before, known);
+        });
+    });
+    return known;
+  }
+  template <int Q, bool Framed, bool Back>
+  __device__ __forceinline__ void replay_sweep(int run, const states<group, C>& before,
+                                               replayed_run<tile>& known) const {
+    auto u = sweep_stage<Q>::evaluate_uniforms(this->thread.a.parameters);
+    states<group, C> state = before;
+#pragma unroll
+    for (int i = 0; i < length; ++i) {
+      const int step = Back ? length - 1 - i : i;
+      typename sweep_stage<Q>::template variables<C> v;
+      step_of<Q, Framed, Back>(u, v, known, run, step, state);
+      for_each_index(std::make_integer_sequence<int, stage_of<group, stage_kind::sweep, Q>.keeps.count>{},
+                     [&]<int N>(index_constant<N>) {
+                       constexpr int node_index = stage_of<group, stage_kind::sweep, Q>.keeps[N];
+                       known.value[position_in<replayed_nodes<group>, node_index>][step] =
+                           sweep_stage<Q>::template get<node_index>(u, v);
+                     });
+    }
+  }
+  /// Framed: where nothing is left to others, every step is masked.
+  template <int Q, bool Framed, bool Back, class Uniforms, class Variables>
+  __device__ __forceinline__ void step_of(Uniforms& u, Variables& v, const replayed_run<tile>& here, int run,
+                                          int step, states<group, C>& state) const {
+    sweep_stage<Q>::evaluate(
+        u, v,
+        step_memory<K, stage_kind::sweep, Q, 0, Framed, replayed_run<tile>>{
+            here, run, step, state, !Back || (Framed && !has_parts) || step < this->steps(run)});
+  }
+
+  /// Computes the outputs of sweep Q vector by vector.
+  template <int Q, bool Framed, bool Back>
+  __device__ __forceinline__ void walk_vectors(const states<group, C> (&before)[runs],
+                                               outputs<Q>& written) const {
+    auto u = sweep_stage<Q>::evaluate_uniforms(this->thread.a.parameters);
+    states<group, C> state[runs];
+#pragma unroll
+    for (int run = 0; run < runs; ++run) state[run] = before[run];
+#pragma unroll
+    for (int i = 0; i < vectors; ++i) {
+      const int v = Back ? vectors - 1 - i : i, first_run = Place::run_of(v, 0);
+      const replayed_run<tile> here = replay<Q, Framed>(first_run, before[first_run]);
+      C out[outputs_of<Q>][width];
+#pragma unroll
+      for (int j = 0; j < width; ++j) {
+        const int e = Back ? width - 1 - j : j, run = Place::run_of(v, e);
+        typename sweep_stage<Q>::template variables<C> values;
+        step_of<Q, Framed, Back>(u, values, here, run, Place::step_of(v, e), state[run]);
+        take_outputs<Q>(u, values, [&]<int N>(index_constant<N>, C value) { out[N][e] = value; });
+      }
+      for_each_index(std::make_integer_sequence<int, outputs_of<Q>>{},
+                     [&]<int N>(index_constant<N>) { held_of<N>(written).vector[v].set(0, out[N]); });
+    }
+  }
+  /// ... two lanes at a time, for what earlier sweeps computed of them has to be at hand.
+  template <int Q, bool Framed, bool Back>
+  __device__ __forceinline__ void walk_lanes(const states<group, C> (&before)[runs],
+                                             outputs<Q>& written) const {
+    constexpr int side = runs < 2 ? runs : 2;
+    auto u = sweep_stage<Q>::evaluate_uniforms(this->thread.a.parameters);
+#pragma unroll
+    for (int first = 0; first < runs; first += side) {
+      const replayed_run<tile> here[2] = {replay<Q, Framed>(first, before[first]),
+                                          replay<Q, Framed>(first + side - 1, before[first + side - 1])};
+      states<group, C> state[2] = {before[first], before[first + side - 1]};
+#pragma unroll
+      for (int i = 0; i < length; ++i) {
+        const int step = Back ? length - 1 - i : i;
+        C out[outputs_of<Q>][side];
+#pragma unroll
+        for (int k = 0; k < side; ++k) {
+          typename sweep_stage<Q>::template variables<C> values;
+          step_of<Q, Framed, Back>(u, values, here[k], first + k, step, state[k]);
+          take_outputs<Q>(u, values, [&]<int N>(index_constant<N>, C value) { out[N][k] = value; });
+        }
+        for_each_index(std::make_integer_sequence<int, outputs_of<Q>>{}, [&]<int N>(index_constant<N>) {
+          held_of<N>(written).vector[step].set(first, out[N]);
+        });
+      }
+    }
+  }
+  template <int Q> static constexpr int outputs_of = stage_of<group, stage_kind::sweep, Q>.stores.count;
+  template <int Q, class Uniforms, class Variables, class F>
+  static __device__ __forceinline__ void take_outputs(Uniforms& u, Variables& values, F&& f) {
+    for_each_index(std::make_integer_sequence<int, outputs_of<Q>>{}, [&]<int N>(index_constant<N> which) {
+      constexpr store_decl store = store_at<group, stage_of<group, stage_kind::sweep, Q>.stores[N]>;
+      f(which, sweep_stage<Q>::template get<store.value>(u, values));
+    });
+  }
+
   template <int I, class Byte> static __device__ __forceinline__ Byte* in_stage(Byte* stage, int v) {
     return stage + stage_offset<I> + (v * Place::threads + static_cast<int>(threadIdx.x)) * vector_bytes<I>;
   }
@@ -248,7 +386,12 @@ private:
     using E = held_element<T, C>;
     auto& registers = held_of<I>(loads);
     const auto& memory = this->thread.a.tensor[t];
-    if (tensor_at<group, t>.optional && !memory.bound) return;
+    if (tensor_at<group, t>.optional && !memory.bound) {
+      if constexpr (fallback_is_exact<I>)
+#pragma unroll
+        for (int v = 0; v < vectors; ++v) registers.vector[v] = {};
+      return;
+    }
     if (!std::is_same_v<T, any_type> && this->whole(t)) {
       if constexpr (Staged) {
 #pragma unroll
@@ -309,18 +452,6 @@ private:
       }
   }
 
-  template <class Sequence> struct output_slots;
-  template <int... N>
-  struct output_slots<std::integer_sequence<int, N...>>
-      : held_slot<N, held<typename K::template element<
-                              store_at<group, stage_of<group, stage_kind::sweep, S>.stores[N]>.tensor>,
-                          C, vectors, width>>... {};
-  using outputs =
-      output_slots<std::make_integer_sequence<int, stage_of<group, stage_kind::sweep, S>.stores.count>>;
-  template <int N> static __device__ __forceinline__ auto& held_output(outputs& all) {
-    return held_of<N>(all);
-  }
-
   template <int Tensor, class Held> __device__ __forceinline__ void write(Held& values) const {
     using T = typename K::template element<Tensor>;
     using E = held_element<T, C>;
@@ -363,8 +494,9 @@ __device__ __forceinline__ void look_at(const lane_group<K, Lanes>& thread, std:
         C element = C(0);
         if (exists) {
           states<group, C> unused;
-          typename step::fold_stage::template variables<C> v;
-          step::fold_stage::evaluate(u, v, probe_memory<K, S, Scan, step>(here, lane, unused, element));
+          using fold_stage = typename step::template fold_stage<S>;
+          typename fold_stage::template variables<C> v;
+          fold_stage::evaluate(u, v, probe_memory<K, S, Scan, step>(here, lane, unused, element));
         }
         f(index_constant<Scan>{}, lane, element);
       }

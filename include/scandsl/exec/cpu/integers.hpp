@@ -1,0 +1,65 @@
+#pragma once
+#include <cstdint>
+#include <cstring>
+
+#include "scandsl/core/dtype.hpp"
+#include "scandsl/core/view.hpp"
+#include "scandsl/exec/evaluate.hpp"
+
+/// Integers on their way into tiles, and elements at computed positions, for one pack of W lanes.
+namespace scandsl::cpu_detail {
+
+/// Fills a tile of numbers with integers, by their bits: value(step, lane).
+template <class C, int W, class Value>
+void fill_integers(C* tile, std::int64_t pitch, std::int64_t steps, Value value) {
+  for (std::int64_t t = 0; t < steps; ++t)
+    for (int l = 0; l < W; ++l)
+      tile[t * pitch + l] = bits_as_number<C>(saturated<typename arithmetic<C>::integer>(value(t, l)));
+}
+
+/// One element of an integer tensor.
+inline std::int64_t load_integer(const void* data, dtype type, std::int64_t offset) {
+  return type == dtype::int32 ? static_cast<const std::int32_t*>(data)[offset]
+                              : static_cast<const std::int64_t*>(data)[offset];
+}
+
+/// Where the tensor of a gather lies for one pack of lanes: lane l at `lane[l]` elements from `data`, the
+/// next step `step` elements on; `along` are the dimensions of the axes whose positions are computed.
+template <int W> struct gather_place {
+  const void* data = nullptr;
+  dtype type = dtype::float32;
+  bool bound = false;
+  const dims* along[3] = {};
+  std::int64_t step = 0;
+  std::int64_t lane[static_cast<std::size_t>(W)] = {};
+};
+
+/// The elements at the computed positions: 0 outside, `fallback` where no tensor is bound.
+template <std::size_t Positions, int W, class Integer, class Element>
+void gather_elements(const gather_place<W>& from, std::int64_t step,
+                     const Integer (&positions)[Positions][static_cast<std::size_t>(W)], Element fallback,
+                     Element (&result)[static_cast<std::size_t>(W)]) {
+  std::int64_t offsets[static_cast<std::size_t>(W)];
+  bool inside[static_cast<std::size_t>(W)];
+  for (std::size_t l = 0; l < static_cast<std::size_t>(W); ++l) {
+    offsets[l] = from.lane[l] + step * from.step;
+    inside[l] = from.bound;
+    for (std::size_t i = 0; i < Positions && inside[l]; ++i) {
+      inside[l] = positions[i][l] >= 0 && positions[i][l] < from.along[i]->count();
+      if (inside[l]) offsets[l] += offset_at(*from.along[i], positions[i][l]);
+    }
+    result[l] = from.bound ? Element(0) : fallback;
+  }
+  visit_dtype(from.type, [&]<class T>(std::type_identity<T>) {
+    for (std::size_t l = 0; l < static_cast<std::size_t>(W); ++l) {
+      if (!inside[l]) continue;
+      const T element = static_cast<const T*>(from.data)[offsets[l]];
+      if constexpr (std::is_integral_v<T> && std::is_integral_v<Element>)
+        result[l] = saturated<Element>(element);
+      else if constexpr (!std::is_integral_v<Element>)
+        result[l] = static_cast<Element>(element);
+    }
+  });
+}
+
+}  // namespace scandsl::cpu_detail

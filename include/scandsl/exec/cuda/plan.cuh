@@ -1,0 +1,89 @@
+#pragma once
+#include "scandsl/exec/cuda/run.cuh"
+#include "scandsl/pass/explain_cuda.hpp"
+
+namespace scandsl {
+namespace cuda_detail {
+
+/// Bytes of the tensors that sweep S of K reads at every step, or of those that all sweeps do.
+template <class K, int S> std::int64_t bytes_read(const problem& bound, int& operands) {
+  using group = typename K::group;
+  bool read[max_tensors] = {};
+  for_each_index(sequence_of<walked_loads<group, S>>{},
+                 [&]<int I>(index_constant<I>) { read[node_at<group, I>.target] = true; });
+  std::int64_t bytes = 0;
+  operands = 0;
+  for (int t = 0; t < K::tensors; ++t)
+    if (const bound_tensor& b = bound.tensors[static_cast<std::size_t>(t)]; read[t] && b.bound) {
+      bytes += detail::bytes_of(b.view);
+      ++operands;
+    }
+  return bytes;
+}
+
+template <class K>
+cuda_kernel_summary summarise(const program& p, const walk_table& table, const problem& bound,
+                              const iteration_space& space, const cuda_device& device) {
+  using fast = typename K::framed;
+  using group = typename fast::group;
+  using policy = tile_policy<K>;
+  cuda_kernel_summary result{p, table, plan_cuda_kernel(p, table, bound, space, tile_shape<K>(), device)};
+  auto a =
+      make_arguments<K>(result.plan, p, table, bound, space, policy::lanes_of(result.plan), policy::width);
+  const std::int64_t saved = saved_bytes<K>(result.plan, a);
+  with_arrangement<K>(result.plan, a, [&]<class A>(std::type_identity<A>) {
+    result.tile_steps = A::tile_steps(a.lane_threads);
+    result.one_tile = policy::streams && result.plan.lookback_tiles == 0 && fits_one_tile<A>(a);
+  });
+  for_each_index(std::make_integer_sequence<int, sweep_count<group>>{}, [&]<int S>(index_constant<S>) {
+    cuda_sweep_summary sweep;
+    const std::int64_t bytes = bytes_read<fast, S>(bound, sweep.operands_read);
+    sweep.operands_written = table.sweep[S].stores.count;
+    for (int q = 0; q < S; ++q)
+      if (replays<group>(S, q)) sweep.computed_again.push_back(q);
+    if (!result.one_tile) {
+      result.read_bytes += bytes;
+      if constexpr (is_replayed<group>(S) && saved_components<group> > 0)
+        sweep.saved_bytes = saved * saved_components<group, S> / saved_components<group>;
+      if (!sweep.computed_again.empty()) result.read_bytes += saved;
+      result.written_bytes += sweep.saved_bytes;
+    }
+    result.sweeps.push_back(sweep);
+  });
+  int unused = 0;
+  if (result.one_tile) result.read_bytes += bytes_read<fast, all_sweeps>(bound, unused);
+  for (const store_decl& store : p.stores)
+    if (const bound_tensor& b = bound.tensors[static_cast<std::size_t>(store.tensor)]; b.bound)
+      result.written_bytes += detail::bytes_of(b.view);
+  return result;
+}
+
+}  // namespace cuda_detail
+
+/// How run<P> with the same arguments would go on a device like `device`. The views may be without memory:
+/// shape<float>(B, N, D). What is read once a lane (initial states, lengths of sequences) is not counted as
+/// moved.
+template <const program& P, class... B> cuda_plan plan(const cuda_device& device, const B&... bindings) {
+  const problem bound = bind<P>(bindings...);
+  const iteration_space space = make_iteration_space(P, bound);
+  cuda_plan result{P.id, device};
+  for (int t = 0; t < P.tensors.count; ++t)
+    if (bound.tensors[static_cast<std::size_t>(t)].bound)
+      result.floor_bytes += detail::bytes_of(bound.tensors[static_cast<std::size_t>(t)].view);
+  result.workspace_bytes =
+      cuda_detail::with_types<P>(bound, [&]<class C, class T>(std::type_identity<C>, std::type_identity<T>) {
+        using types = cuda_detail::uniform_types<T>;
+        for_each_index(
+            std::make_integer_sequence<int, kernels_of<P>.programs.count>{}, [&]<int K>(index_constant<K>) {
+              const program& p = kernel_program<P, K>;
+              const problem part = kernel_problem(P, bound, p, space, cuda_detail::scratch_dtype<C>);
+              result.kernels.push_back(cuda_detail::summarise<cuda_detail::kernel_for<P, K, C, types>>(
+                  p, kernel_table<P, K>, part, make_iteration_space(p, part), device));
+              result.moved_bytes += result.kernels.back().read_bytes + result.kernels.back().written_bytes;
+            });
+        return cuda_detail::run_typed<P, C, types, true>(cuda{nullptr}, bound, space, device);
+      });
+  return result;
+}
+
+}  // namespace scandsl

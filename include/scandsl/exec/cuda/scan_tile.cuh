@@ -1,0 +1,230 @@
+#pragma once
+#include "scandsl/exec/cuda/row.cuh"
+#include "scandsl/exec/cuda/strip.cuh"
+
+/// One sweep's scans over one tile: every thread folds its runs, the threads join, and each run learns what
+/// precedes it. Three ways: in a frame, with plain sums of exponentials; with the scans' own operators; and,
+/// where a stretch alone would overflow, in turns.
+namespace scandsl::cuda_detail {
+
+template <class K, class Arrangement> struct tile_scanner {
+  using group = typename K::group;
+  using C = typename K::compute;
+  static constexpr int runs = Arrangement::runs, lanes = Arrangement::lanes;
+
+  const typename K::arguments& a;
+  Arrangement threads;
+
+  __device__ __forceinline__ tile_scanner(const typename K::arguments& given, unsigned char* shared)
+      : a(given), threads(given, reinterpret_cast<C*>(shared)) {}
+  /// Shared memory in which threads exchange states.
+  static __host__ __device__ constexpr std::size_t exchange_bytes(int lane_threads) {
+    return (sizeof(C) * static_cast<std::size_t>(Arrangement::exchange_elements(lane_threads)) + 15) / 16 *
+           16;
+  }
+
+  /// In a frame or as stretches: `before` becomes the states of sweep S before each run, and the carry moves
+  /// past the tile. False, with the carry worth what it was, for the whole block, where the tile's sums hold
+  /// no frame or a stretch alone overflows. Total: the carry after the tile is wanted.
+  template <int S, bool Total, bool Back, class Tile>
+  __device__ __forceinline__ bool scan_fast(Tile& now, states<group, C> (&before)[runs], bool first) {
+    if constexpr (!sweep_has_scans<group, S>)
+      return true;
+    else if constexpr (can_be_framed<K, S>)
+      return scan_in_frame<S, Total, Back>(now, before, first);
+    else
+      return scan<S, Total, Back>(now, before);
+  }
+
+  /// The same with every scan's own operator, if need be in turns: always fits.
+  template <int S, bool Back, class Tile>
+  __device__ __forceinline__ void scan_in_order(Tile& now, states<group, C> (&before)[runs]) {
+    auto& thread = threads.thread;
+#pragma unroll
+    for (int lane = 0; lane < lanes; ++lane)
+      for_each_index(sequence_of<scans_in<group, S>>{}, [&]<int Scan>(index_constant<Scan>) {
+        if constexpr (is_log_sum<group, Scan>) {  // an empty sum in some frame is no running maximum
+          auto& carry = state_of<Scan>(thread.carry[lane]);
+          if (carry[1] == C(0)) carry[0] = static_cast<C>(identity_of<group, Scan, 0>);
+        }
+      });
+    auto u = Tile::template fold_stage<S>::evaluate_uniforms(a.parameters);
+#pragma unroll
+    for (int run = 0; run < runs; ++run)
+      copy_states<group, scans_in<group, S>>(thread.carry[Tile::lane_of(run)], before[run]);
+    for_each_index(std::make_integer_sequence<int, rounds_of<group, S>>{}, [&]<int Round>(
+                                                                               index_constant<Round>) {
+      using here = scans_in<group, S, Round>;
+      bool again = true;
+#pragma unroll 1
+      while (again) {
+        states<group, C> local[runs], preceding[runs], total[lanes];
+#pragma unroll
+        for (int run = 0; run < runs; ++run) {
+          local[run] = before[run];
+          threads.template set_start<here>(run, local[run]);
+          now.template fold<S, Round, false, Back || uses_last<group, S> ? tile_mask::steps : tile_mask::none,
+                            Back>(u, run, before[run], local[run]);
+        }
+        if (threads.turn >= 0) {
+          again = threads.template take_turn<here, Back>(local, before);
+        } else if (threads.template join<here, false, true, Back>(local, preceding, total, false,
+                                                                  now.steps(0) > 0)) {
+          threads.template begin_turns<here>();
+        } else {
+          pass_on<Tile, here, false, true>(preceding, total, before);
+          again = false;
+        }
+      }
+    });
+  }
+
+private:
+  states<group, C> begin[lanes];  ///< of sums that scale others: the carry before the tile
+
+  /// What comes into a tile is r; inside it is in units of the sum, which at that end is the carry behind the
+  /// tile. What goes out is at the other end.
+  template <class Holder> __device__ __forceinline__ void scale_carry() {
+    for_scaled<Holder>([&](C& r, int lane, const auto& sum_of) {
+      r = r * reciprocal_of_sum(sum_of(threads.thread.carry[lane]));
+    });
+  }
+  template <class Holder> __device__ __forceinline__ void unscale_carry() {
+    for_scaled<Holder>([&](C& r, int lane, const auto& sum_of) { r = r * sum_of(begin[lane]); });
+  }
+  template <class Holder, class F> __device__ __forceinline__ void for_scaled(F&& f) {
+    for_each_index(sequence_of<Holder>{}, [&]<int S>(index_constant<S>) {
+      if constexpr (scale_of<group, S> >= 0)
+#pragma unroll
+        for (int lane = 0; lane < lanes; ++lane)
+          f(std::get<0>(state_of<S>(threads.thread.carry[lane])), lane,
+            [](const states<group, C>& s) { return std::get<1>(state_of<scale_of<group, S>>(s)); });
+    });
+  }
+
+  /// Steps that do not exist come last. One sweep leaves a tile that has such to others if it wants the
+  /// states behind them; several mask them.
+  template <int S>
+  static constexpr bool behind_wanted = sweep_count<group> > 1 &&
+                                        (uses_last<group, S> || scales_others<group>(S));
+  template <int S, bool Back, class Tile>
+  static constexpr tile_mask mask = !Back && !behind_wanted<S> ? tile_mask::none
+                                    : Tile::has_parts          ? tile_mask::steps
+                                                               : tile_mask::runs;
+
+  template <int S, bool Total, bool Back, class Tile>
+  __device__ __forceinline__ bool scan(Tile& now, states<group, C> (&before)[runs]) {
+    auto u = Tile::template fold_stage<S>::evaluate_uniforms(a.parameters);
+    states<group, C> start[lanes];
+#pragma unroll
+    for (int lane = 0; lane < lanes; ++lane) start[lane] = threads.thread.carry[lane];
+#pragma unroll
+    for (int run = 0; run < runs; ++run)
+      copy_states<group, scans_in<group, S>>(start[Tile::lane_of(run)], before[run]);
+    bool fits = true;
+    for_each_index(
+        std::make_integer_sequence<int, rounds_of<group, S>>{}, [&]<int Round>(index_constant<Round>) {
+          using here = scans_in<group, S, Round>;
+          if (!fits) return;
+          states<group, C> local[runs], preceding[runs], total[lanes];
+#pragma unroll
+          for (int run = 0; run < runs; ++run) {
+            local[run] = before[run];
+            set_identity<group, here>(local[run]);
+            now.template fold<S, Round, true, mask<S, Back, Tile>, Back>(u, run, before[run], local[run]);
+          }
+          fits = !threads.template join<here, false, Total, Back>(
+              local, preceding, total, mask<S, Back, Tile> == tile_mask::runs && now.in_parts(),
+              now.steps(0) > 0);
+          if (!fits) return;
+          scale_carry<here>();
+          pass_on<Tile, here, false, Total>(preceding, total, before);
+          unscale_carry<here>();
+        });
+    if (rounds_of<group, S> > 1 && !fits)
+#pragma unroll
+      for (int lane = 0; lane < lanes; ++lane) threads.thread.carry[lane] = start[lane];
+    return fits;
+  }
+
+  /// As scan, with the m of every log-sum held fixed: the elements' exponentials are added as they are. False
+  /// where that is not exact all over the tile, for the whole block; the carry is then worth what it was.
+  template <int S, bool Total, bool Back, class Tile>
+  __device__ __forceinline__ bool scan_in_frame(Tile& now, states<group, C> (&before)[runs], bool first) {
+    using here = scans_in<group, S, 0>;
+    auto u = Tile::template fold_stage<S>::evaluate_uniforms(a.parameters);
+    const stretch& all = now.of_tile;
+    bool doubtful = mask<S, Back, Tile> == tile_mask::runs && now.in_parts(), settled = true;
+#pragma unroll
+    for (int lane = 0; lane < lanes; ++lane)
+      for_each_index(sequence_of<here>{}, [&]<int Scan>(index_constant<Scan>) {
+        if constexpr (is_log_sum<group, Scan>)
+          settled = settled && holds_frame(state_of<Scan>(threads.thread.carry[lane]));
+      });
+    if (!settled) {
+      look_at<K, S, Tile::anywhere>(
+          threads.thread, all.low + (a.reversed[S] ? all.steps - 1 : 0), first && all.steps > 0, u,
+          [&]<int Scan>(index_constant<Scan>, int lane, C element) {
+            auto& carry = state_of<Scan>(threads.thread.carry[lane]);
+            if (!holds_frame(carry))
+              doubtful = doubtful || (!set_frame(carry, element, first) && lane < threads.thread.valid);
+          });
+    }
+    if constexpr (scales_others<group>(S))
+#pragma unroll
+      for (int lane = 0; lane < lanes; ++lane)
+        copy_states<group, here>(threads.thread.carry[lane], begin[lane]);
+    states<group, C> local[runs], preceding[runs], total[lanes];
+#pragma unroll
+    for (int run = 0; run < runs; ++run) {
+      copy_states<group, here>(threads.thread.carry[Tile::lane_of(run)], before[run]);
+      local[run] = before[run];
+      set_identity<group, here, true>(local[run]);
+      now.template fold<S, 0, true, mask<S, Back, Tile>, Back>(u, run, before[run], local[run]);
+    }
+    if (threads.template join<here, true, Total, Back>(local, preceding, total, doubtful, now.steps(0) > 0))
+      return false;
+    pass_on<Tile, here, true, Total>(preceding, total, before);
+    return true;
+  }
+
+  /// `before` becomes the carry and what precedes each run in the tile; the carry moves past the tile.
+  template <class Tile, class Holder, bool Framed, bool Total>
+  __device__ __forceinline__ void pass_on(states<group, C> (&preceding)[runs],
+                                          states<group, C> (&total)[lanes],
+                                          states<group, C> (&before)[runs]) {
+#pragma unroll
+    for (int run = 0; run < runs; ++run) {
+      combine_onto<group, Holder, Framed>(threads.thread.carry[Tile::lane_of(run)], preceding[run]);
+      copy_states<group, Holder>(preceding[run], before[run]);
+    }
+    if constexpr (Total) {
+#pragma unroll
+      for (int lane = 0; lane < lanes; ++lane) {
+        combine_onto<group, Holder, Framed>(threads.thread.carry[lane], total[lane]);
+        copy_states<group, Holder>(total[lane], threads.thread.carry[lane]);
+      }
+    }
+  }
+
+  /// Whether the carry's m serves for another tile: its sum is neither small nor large.
+  static __device__ __forceinline__ bool holds_frame(const std::array<C, 2>& carry) {
+    const float m = static_cast<float>(carry[0]), sum = static_cast<float>(carry[1]);
+    return sum >= 0.5F && sum < largest_sum<C> * 0x1p-10F && m > -1e30F;
+  }
+  /// Chooses m for a tile, from the carry or else from the tile's first element, and restates the carry in
+  /// it. False where neither is finite.
+  static __device__ __forceinline__ bool set_frame(std::array<C, 2>& carry, C element, bool first) {
+    auto& [m, s] = carry;
+    const float value = static_cast<float>(m + arithmetic<C>::log(s));
+    const bool carries = value > -1e30F && value < 1e30F;  // neither -inf nor NaN
+    const float chosen = rintf(4.0F * (carries || !first ? value : static_cast<float>(element))) * 0.25F;
+    const bool finite = chosen > -1e30F && chosen < 1e30F;
+    if (!finite) return false;
+    s = carries ? s * arithmetic<C>::exp(m - C(chosen)) : C(0);
+    m = C(chosen);
+    return true;
+  }
+};
+
+}  // namespace scandsl::cuda_detail

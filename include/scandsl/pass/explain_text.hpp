@@ -1,0 +1,42 @@
+#pragma once
+#include <cstdio>
+#include <string>
+
+#include "scandsl/core/error.hpp"
+#include "scandsl/pass/nest.hpp"
+
+/// Phrases that the explanations of all devices' plans share.
+namespace scandsl::detail {
+
+inline std::string size_text(std::int64_t bytes) {
+  const char* unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  int scale = 0;
+  for (; value >= 1024.0 && scale < 4; ++scale) value /= 1024.0;
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, scale == 0 ? "%.0f %s" : "%.2f %s", value, unit[scale]);
+  return buffer;
+}
+
+/// "  kernel 1: walks n, 2048 steps of 1000 lanes"
+inline std::string kernel_heading_text(const program& kernel, const walk_table& table, const loop_nest& nest,
+                                       int index) {
+  const std::string walked = table.axis >= 0 ? std::string(kernel.axes[table.axis].view()) : "memory order";
+  return message("  kernel ", index + 1, ": walks ", walked, ", ", nest.steps(), " steps of ",
+                 nest.lane_count(), nest.lane_count() == 1 ? " lane" : " lanes");
+}
+
+/// "    sweep 1: forward, the other way if reverse"
+inline std::string sweep_heading_text(const program& kernel, const walk_table& table, int i) {
+  const walk_stage& sweep = table.sweep[i];
+  std::string text = message("    sweep ", i + 1, ": ", sweep.reversed ? "backward" : "forward");
+  if (sweep.reverse_parameter >= 0)
+    text += message(", the other way if ", kernel.parameters[sweep.reverse_parameter].id.view());
+  return text;
+}
+
+inline std::string operands_text(int read, int written) {
+  return message(", ", read, read == 1 ? " operand read" : " operands read", ", ", written, " written");
+}
+
+}  // namespace scandsl::detail

@@ -1,0 +1,44 @@
+#pragma once
+#include "memory.hpp"
+
+/// Private to the op: how many tokens a chunk has.
+namespace scandsl::ops {
+
+/// Sizes of a chunk of logits. The larger it is, the fewer times the weight and its gradient are read and
+/// written, and rounded.
+struct chunk_policy {
+  std::int64_t whole_bytes;   ///< all tokens at once up to here
+  std::int64_t chunk_bytes;   ///< else as many tokens as fit here
+  std::int64_t least_tokens;  ///< but as many as keep the products efficient
+};
+/// Measured on an H200 (bfloat16, 12288 tokens, 4096 features): 2048 tokens take 0.5% more time than 4096 at
+/// 131072 classes, with half the memory.
+inline constexpr chunk_policy cuda_chunk_policy{192 << 20, 128 << 20, 2048};
+inline constexpr chunk_policy cpu_chunk_policy{32 << 20, 32 << 20, 256};
+
+/// Tokens a chunk: by the policy, then fewer until bytes(tokens) is within the limit. Chunks of one call are
+/// equal but for the last. Throws argument_error where one token is too many.
+template <class Bytes>
+std::int64_t choose_chunk(const call_arguments& call, const chunk_policy& policy, std::int64_t limit,
+                          Bytes bytes) {
+  const std::int64_t tokens = call.tokens();
+  const std::int64_t row = call.classes() * static_cast<std::int64_t>(size_of(call.x.type));
+  std::int64_t most = tokens;
+  if (call.options.tokens_a_chunk > 0)
+    most = std::min(tokens, call.options.tokens_a_chunk);
+  else if (tokens * row > policy.whole_bytes)
+    most = std::min(tokens, std::max(policy.least_tokens, policy.chunk_bytes / row));
+  const auto balanced = [&](std::int64_t at_most) {
+    constexpr std::int64_t tile = 128;  // of the products
+    if (call.options.tokens_a_chunk > 0 || at_most >= tokens || at_most < tile) return at_most;
+    const std::int64_t chunks = (tokens + at_most - 1) / at_most;
+    return std::min(at_most, ((tokens + chunks - 1) / chunks + tile - 1) / tile * tile);
+  };
+  while (limit > 0 && most > 1 && bytes(balanced(most)) > limit) most = (most + 1) / 2;
+  if (limit > 0 && bytes(balanced(most)) > limit)
+    throw argument_error(message("memory for a chunk of one token, ", bytes(std::int64_t{1}), " bytes"),
+                         message(limit), "raise memory_limit, or the workspace");
+  return balanced(most);
+}
+
+}  // namespace scandsl::ops

@@ -1,0 +1,208 @@
+#pragma once
+#include "../common/devices.hpp"
+#include "gradient_program.hpp"
+#include "memory.hpp"
+#include "products.hpp"
+
+/// Private to the op: the order of programs and products, on any device.
+namespace scandsl::ops {
+
+/// One call on a Session, which runs programs and products on its device:
+///   run<P>(bindings...), multiply(product), choose(product)
+/// only_sizes: it looks at shapes alone, so that one chunk of each size will do.
+template <class Session> class computation {
+public:
+  computation(Session& on, const call_arguments& arguments, const call_memory& memory)
+      : session(on), call(arguments), held(memory) {}
+
+  void operator()() {
+    copy_operands();
+    prepare_tokens();
+    for_each_size([&](std::int64_t first) { choose(first); });  // overwrites results, so before the chunks
+    if constexpr (Session::only_sizes)
+      for_each_size([&](std::int64_t first) { compute_chunk(first); });
+    else
+      for (std::int64_t first = 0; first < call.tokens(); first += held.logits.rows) compute_chunk(first);
+    if (call.loss) write_losses();
+    write_gradients();
+  }
+
+private:
+  using optional_view = std::optional<erased_view>;
+
+  Session& session;
+  const call_arguments& call;
+  const call_memory& held;
+
+  /// The products of one chunk. Only those of the gradients that are asked for are there.
+  struct chunk_products {
+    product logits;
+    std::optional<product> x_gradient, weight_gradient;
+  };
+  chunk_products products_at(std::int64_t first) const {
+    const std::int64_t count = chunk_tokens(first);
+    const matrix logits = held.logits.rows_from(0, count), rows = held.x.values.rows_from(first, count);
+    chunk_products all{{rows, held.weight.values.transposed(), logits}, {}, {}};
+    if (call.gradients.x_gradient)
+      all.x_gradient = {logits, held.weight.values, held.x_gradient.values.rows_from(first, count),
+                        gradient_factor()};
+    if (call.gradients.weight_gradient)
+      all.weight_gradient = {logits.transposed(), rows, held.weight_gradient.values, gradient_factor(),
+                             first > 0};
+    return all;
+  }
+  std::int64_t chunk_tokens(std::int64_t first) const {
+    return std::min(held.logits.rows, call.tokens() - first);
+  }
+  /// What the gradients of the logits are multiplied with in the products, in float32: 1 / count would take
+  /// the small ones out of the range of float16.
+  const void* gradient_factor() const {
+    return call.has_token_cotangents() || call.pending ? nullptr : held.factor.data;
+  }
+
+  void copy(const optional_view& from, const erased_view& to, const optional_view& by = {}) {
+    using namespace linear_cross_entropy_program;
+    session.template run<scaled>(x = from, y = to, factor = by);
+  }
+
+  // ---- before the chunks
+
+  void copy_operands() {
+    if (held.x.is_copy) copy(rows_of(call.x, 1), view_of(held.x.values));
+    if (held.weight.is_copy) copy(rows_of(call.weight, 1), view_of(held.weight.values));
+  }
+  void prepare_tokens() {
+    using namespace linear_cross_entropy_program;
+    session.template run<targets>(
+        target = all_of(call.target), class_weight = vector_if(call.options.class_weight),
+        classes = static_cast<double>(call.classes()), ignore_index = call.options.ignore_index,
+        token_class = vector_of(held.token_class), token_weight = vector_of(held.token_weight));
+    session.template run<numbers>(one_and_zero = vector_of(held.one_and_zero));
+    const std::optional<array>& cotangent = call.gradients.loss_cotangent;
+    const bool reduced = call.options.reduction != loss_reduction::none;
+    optional_view given, repeated;
+    if (call.backward && reduced && cotangent)
+      given = erased_view{cotangent->data, cotangent->type, false, 0, {}};
+    session.template run<totals>(token_weight = vector_of(held.token_weight), upstream = given,
+                                 is_mean = call.options.reduction == loss_reduction::mean,
+                                 denominator = number_of(held.denominator), factor = number_of(held.factor));
+    if (call.options.class_weight)
+      session.template run<mean_of_weights>(class_weight = vector_if(call.options.class_weight),
+                                            mean_weight = number_of(held.mean_weight));
+    if (!call.has_token_cotangents()) return;
+    if (cotangent)
+      repeated = reduced ? view_of({held.factor.data, held.factor.type, call.tokens(), 1, 0, 1})
+                         : column_of(*cotangent);
+    copy(repeated, view_of(held.loss_cotangents));
+    copy(column_if(call.gradients.lse_cotangent), view_of(held.lse_cotangents));
+  }
+  /// Calls f with the first token of one chunk of each size: all chunks but the last are equal.
+  template <class F> void for_each_size(F f) {
+    const std::int64_t rest = call.tokens() % std::max<std::int64_t>(held.logits.rows, 1);
+    if (call.tokens() > rest) f(0);
+    if (rest > 0) f(call.tokens() - rest);
+  }
+  void choose(std::int64_t first) {
+    const chunk_products all = products_at(first);
+    session.choose(all.logits);
+    if (all.x_gradient) session.choose(*all.x_gradient);
+    if (all.weight_gradient) session.choose(*all.weight_gradient);
+  }
+
+  // ---- a chunk
+
+  void compute_chunk(std::int64_t first) {
+    const chunk_products all = products_at(first);
+    session.multiply(all.logits);
+    if (call.wants_gradients())
+      differentiate(all.logits.result, first);
+    else
+      evaluate(all.logits.result, first);
+    if (all.x_gradient) session.multiply(*all.x_gradient);
+    if (all.weight_gradient) session.multiply(*all.weight_gradient);
+    if (call.gradients.bias_gradient) add_bias_gradient(all.logits.result, first > 0);
+  }
+  void evaluate(const matrix& chunk, std::int64_t first) {
+    using namespace linear_cross_entropy_program;
+    with_chunk(chunk, first, [&](const auto&... bindings) { session.template run<token_loss>(bindings...); });
+  }
+  void differentiate(const matrix& chunk, std::int64_t first) {
+    using namespace linear_cross_entropy_program;
+    optional_view of_loss, of_lse;
+    if (call.has_token_cotangents()) {
+      of_loss = vector_of(held.loss_cotangents.rows_from(first, chunk.rows));
+      of_lse = vector_of(held.lse_cotangents.rows_from(first, chunk.rows));
+    }
+    with_chunk(chunk, first, [&](const auto&... bindings) {
+      session.template run<token_gradient>(bindings..., dlogits = view_of(chunk), dloss = of_loss,
+                                           dlse = of_lse);
+    });
+  }
+  /// Calls run(bindings...) with what the loss and its gradient have in common.
+  template <class Run> void with_chunk(const matrix& chunk, std::int64_t first, Run run) {
+    using namespace linear_cross_entropy_program;
+    const auto tokens = [&](const matrix& all) { return vector_of(all.rows_from(first, chunk.rows)); };
+    optional_view mean_of_weight;
+    if (call.options.class_weight) mean_of_weight = number_of(held.mean_weight);
+    run(logits = view_of(chunk), bias = vector_if(call.options.bias),
+        class_weight = vector_if(call.options.class_weight), token_class = tokens(held.token_class),
+        token_weight = tokens(held.token_weight), mean_weight = mean_of_weight,
+        loss = tokens(held.token_loss), lse = tokens(held.token_lse),
+        label_smoothing = call.options.label_smoothing, z_loss = call.options.z_loss,
+        softcap = call.options.softcap.value_or(0.0));
+  }
+  void add_bias_gradient(const matrix& chunk, bool to_earlier) {
+    using namespace linear_cross_entropy_program;
+    optional_view earlier;
+    if (to_earlier) earlier = vector_of(held.bias_sums);
+    session.template run<column_sums>(logits = view_of(chunk), before = earlier,
+                                      y = vector_of(held.bias_sums));
+  }
+
+  // ---- after the chunks
+
+  void write_losses() {
+    using namespace linear_cross_entropy_program;
+    if (call.options.reduction == loss_reduction::none)
+      copy(view_of(held.token_loss), column_of(*call.loss));
+    else
+      session.template run<reduced_loss>(loss = vector_of(held.token_loss),
+                                         denominator = number_of(held.denominator),
+                                         y = erased_view{call.loss->data, call.loss->type, true, 0, {}});
+    if (call.options.lse) copy(view_of(held.token_lse), column_of(*call.options.lse));
+  }
+  void write_gradients() {
+    const linear_cross_entropy_gradients& wanted = call.gradients;
+    if (wanted.x_gradient && held.x_gradient.is_copy)
+      copy(view_of(held.x_gradient.values), rows_of(*wanted.x_gradient, 1));
+    const bool none = call.tokens() == 0;
+    if (wanted.weight_gradient && (none || held.weight_gradient.is_copy))
+      copy(if_any(held.weight_gradient.values), rows_of(*wanted.weight_gradient, 1));
+    if (wanted.bias_gradient) {
+      optional_view by;
+      if (gradient_factor() != nullptr) by = number_of(held.factor);
+      copy(if_any(held.bias_sums), column_of(*wanted.bias_gradient), by);
+    }
+    if (call.pending) copy(view_of(held.factor), column_of(*call.pending));
+  }
+
+  // ---- views
+
+  static optional_view vector_if(const std::optional<array>& given) {
+    if (!given) return {};
+    erased_view view{given->data, given->type, false, 1, {}};
+    view.axis[0].push_back({given->extents[0], given->strides[0]});
+    return view;
+  }
+  static optional_view column_if(const std::optional<array>& given) {
+    if (!given) return {};
+    return column_of(*given);
+  }
+  /// What the chunks made; nothing, which copies as zeros, where there were none.
+  optional_view if_any(const matrix& made) const {
+    if (call.tokens() == 0) return {};
+    return view_of(made);
+  }
+};
+
+}  // namespace scandsl::ops

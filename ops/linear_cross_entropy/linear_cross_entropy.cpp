@@ -1,0 +1,348 @@
+#include "scandsl/ops/linear_cross_entropy.hpp"
+
+#include <memory>
+#include <vector>
+
+#include "chunks.hpp"
+#include "computation.hpp"
+#include "scale.hpp"
+#include "scandsl/pass/explain.hpp"
+
+namespace scandsl::ops {
+namespace {
+
+// ---- targets
+
+/// Calls f(position, target) for all tokens.
+template <class F> void for_each_target(const array& target, F f) {
+  for (std::int64_t i = 0; i < target.count(); ++i) {
+    std::int64_t offset = 0, rest = i;
+    for (int d = target.rank - 1; d >= 0; --d) {
+      offset += rest % target.extents[d] * target.strides[d];
+      rest /= target.extents[d];
+    }
+    f(i, target.type == dtype::int32 ? static_cast<const std::int32_t*>(target.data)[offset]
+                                     : static_cast<const std::int64_t*>(target.data)[offset]);
+  }
+}
+
+/// Throws argument_error on a target that is no class and not ignored, naming the first.
+void check_targets(const call_arguments& call) {
+  for_each_target(call.target, [&](std::int64_t i, std::int64_t target) {
+    if (target != call.options.ignore_index && (target < 0 || target >= call.classes()))
+      throw argument_error(message("targets in [0, ", call.classes(), ") or ignore_index, which is ",
+                                   call.options.ignore_index),
+                           message(target, " at position ", i), "correct it, or mark the token as ignored");
+  });
+}
+
+/// The same for targets on the GPU, which are copied to the host.
+void check_targets(const cuda& device, const call_arguments& call) {
+  call_arguments on_host = call;
+  array& target = on_host.target;
+  std::int64_t first = 0, last = 0;  // the elements that the view spans, relative to its first
+  for (int i = 0; i < target.rank; ++i) {
+    const std::int64_t reach = (target.extents[i] - 1) * target.strides[i];
+    (reach < 0 ? first : last) += reach;
+  }
+  if (target.count() == 0) return;
+  const auto element = static_cast<std::int64_t>(size_of(target.type));
+  std::vector<std::byte> copy(static_cast<std::size_t>((last - first + 1) * element));
+  cuda_blas::read(device, copy.data(), static_cast<const char*>(target.data) + first * element,
+                  static_cast<std::int64_t>(copy.size()));
+  target.data = copy.data() - first * element;
+  check_targets(on_host);
+}
+
+// ---- sessions
+
+class cpu_session {
+public:
+  static constexpr bool only_sizes = false;
+
+  explicit cpu_session(const cpu& on) : device(on) {}
+
+  template <const program& P, class... B> void run(const B&... bindings) { run_on<P>(device, bindings...); }
+  void choose(const product&) {}
+  void multiply(const product& what) { ops::multiply(device, what); }
+
+private:
+  const cpu& device;
+};
+
+class cuda_session {
+public:
+  static constexpr bool only_sizes = false;
+
+  /// Programs use what is left of the workspace.
+  cuda_session(const cuda& on, const cuda_blas::setting& with, std::int64_t workspace_used)
+      : device(on.stream,
+               {static_cast<char*>(on.workspace.data) + workspace_used, on.workspace.bytes - workspace_used}),
+        blas(with) {}
+
+  template <const program& P, class... B> void run(const B&... bindings) { run_on<P>(device, bindings...); }
+  void choose(const product& what) {
+    if (what.left.columns > 0) cuda_blas::choose(device, blas, what);
+  }
+  void multiply(const product& what) {
+    using namespace linear_cross_entropy_program;
+    if (what.left.columns > 0)
+      cuda_blas::multiply(device, blas, what);
+    else if (!what.accumulates)
+      run<scaled>(y = view_of(what.result));  // sums of nothing
+  }
+
+private:
+  cuda device;
+  const cuda_blas::setting& blas;
+};
+
+/// Finds what programs need of a workspace.
+class sizing_session {
+public:
+  static constexpr bool only_sizes = true;
+
+  template <const program& P, class... B> void run(const B&... bindings) {
+    cuda_sizing size;
+    run_on<P>(size, bindings...);
+    bytes = std::max(bytes, size.bytes);
+  }
+  void choose(const product&) {}
+  void multiply(const product&) {}
+
+  std::int64_t bytes = 0;
+};
+
+// ---- calls
+
+constexpr auto takes_any = [](const matrix&) { return true; };
+
+/// What a call allocates: what it holds, and the products' panels.
+std::int64_t cpu_bytes(const call_arguments& call, std::int64_t tokens) {
+  arena counted;
+  const call_memory held(counted, call, tokens, takes_any);
+  bool direct = call.x.type == call.sums();
+  for (const matrix_operand* each : {&held.x, &held.weight, &held.x_gradient, &held.weight_gradient})
+    direct = direct && (each->values.rows == 0 || has_unit_stride(each->values));
+  return counted.bytes() + (direct ? 0 : panel_bytes(call.x.type));
+}
+std::int64_t cpu_chunk(const call_arguments& call) {
+  return choose_chunk(call, cpu_chunk_policy, call.options.memory_limit,
+                      [&](std::int64_t tokens) { return cpu_bytes(call, tokens); });
+}
+
+void run_call(const cpu& device, const call_arguments& call) {
+  check_arguments(call);
+  check_targets(call);
+  const std::int64_t tokens = cpu_chunk(call);
+  arena counted;
+  const call_memory sizes(counted, call, tokens, takes_any);
+  const auto memory = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(counted.bytes()));
+  arena from(memory.get());
+  const call_memory held(from, call, tokens, takes_any);
+  cpu_session session(device);
+  computation(session, call, held)();
+}
+
+/// The workspace of a call that takes `tokens` at a time: what it holds, the products' part, the programs'.
+std::int64_t cuda_bytes(const call_arguments& call, std::int64_t tokens) {
+  arena counted;
+  const call_memory held(counted, call, tokens, has_unit_stride);
+  sizing_session session;
+  computation(session, call, held)();
+  return counted.bytes() + cuda_blas::scratch_bytes + session.bytes;
+}
+std::int64_t cuda_chunk(const call_arguments& call, std::int64_t limit) {
+  return choose_chunk(call, cuda_chunk_policy, limit,
+                      [&](std::int64_t tokens) { return cuda_bytes(call, tokens); });
+}
+/// The smaller of two limits, of which 0 is none.
+std::int64_t within(std::int64_t limit, std::int64_t bytes) {
+  return limit > 0 ? std::min(limit, bytes) : bytes;
+}
+
+void run_call(const cuda& device, const call_arguments& call) {
+  check_arguments(call);
+  if (call.options.check_targets) check_targets(device, call);
+  const std::int64_t tokens = cuda_chunk(call, within(call.options.memory_limit, device.workspace.bytes));
+  arena from(device.workspace.data);
+  const call_memory held(from, call, tokens, has_unit_stride);
+  cuda_blas::setting blas;
+  blas.scratch = from.take(cuda_blas::scratch_bytes);
+  blas.one_and_zero = held.one_and_zero.data;
+  blas.tuning = call.options.tuning;
+  cuda_session session(device, blas, from.bytes());
+  computation(session, call, held)();
+}
+
+void run_call(cuda_sizing& device, const call_arguments& call) {
+  const std::int64_t limit = within(call.options.memory_limit, cuda_blas::free_bytes());
+  device.bytes = cuda_bytes(call, cuda_chunk(call, limit));
+}
+
+template <class Device>
+void run_backward(Device& device, const array& x, const array& weight, const array& target,
+                  const linear_cross_entropy_gradients& gradients,
+                  const linear_cross_entropy_options& options) {
+  linear_cross_entropy_options without_outputs = options;
+  without_outputs.lse.reset();
+  run_call(device, {x, weight, target, {}, gradients, {}, without_outputs, true});
+}
+
+/// The gradients of one pass, whose cotangents are not looked at.
+linear_cross_entropy_gradients without_cotangents(linear_cross_entropy_gradients gradients) {
+  gradients.loss_cotangent.reset();
+  gradients.lse_cotangent.reset();
+  return gradients;
+}
+
+// ---- plans
+
+/// The arguments of a call that is only planned: its other operands have no memory.
+call_arguments planned_call(const array& x, const array& weight,
+                            const linear_cross_entropy_gradients& gradients,
+                            const linear_cross_entropy_options& options) {
+  array target = x;
+  target.data = nullptr;
+  target.type = dtype::int64;
+  target.rank = std::max(x.rank - 1, 0);
+  call_arguments call{x, weight, target, {}, gradients, {}, options, false};
+  detail::check_shapes(call);
+  detail::check_types(call);
+  detail::check_options(options);
+  return call;
+}
+linear_cross_entropy_plan describe_call(const call_arguments& call, const char* device,
+                                        const call_memory& held, std::int64_t memory_bytes) {
+  linear_cross_entropy_plan plan{device,      call.tokens(),     call.classes(),        call.features(),
+                                 call.x.type, call.accumulate(), call.wants_gradients()};
+  const std::int64_t row = held.logits.row_stride * static_cast<std::int64_t>(size_of(call.x.type));
+  plan.tokens_a_chunk = held.logits.rows;
+  plan.chunks = plan.tokens == 0 ? 0 : (plan.tokens + plan.tokens_a_chunk - 1) / plan.tokens_a_chunk;
+  plan.logits_bytes = plan.tokens_a_chunk * row;
+  plan.all_logits_bytes = plan.tokens * row;
+  plan.copied_bytes = held.copied_bytes();
+  plan.memory_bytes = memory_bytes;
+  return plan;
+}
+
+/// Calls f(gradient) for those that there are.
+template <class F> void for_each_gradient(const linear_cross_entropy_gradients& gradients, F f) {
+  for (const std::optional<array>* each :
+       {&gradients.x_gradient, &gradients.weight_gradient, &gradients.bias_gradient})
+    if (*each) f(**each);
+}
+
+}  // namespace
+
+void linear_cross_entropy(const cpu& device, const array& x, const array& weight, const array& target,
+                          const array& loss, const linear_cross_entropy_options& options) {
+  run_call(device, {x, weight, target, loss, {}, {}, options, false});
+}
+void linear_cross_entropy(const cuda& device, const array& x, const array& weight, const array& target,
+                          const array& loss, const linear_cross_entropy_options& options) {
+  run_call(device, {x, weight, target, loss, {}, {}, options, false});
+}
+void linear_cross_entropy(cuda_sizing& device, const array& x, const array& weight, const array& target,
+                          const array& loss, const linear_cross_entropy_options& options) {
+  run_call(device, {x, weight, target, loss, {}, {}, options, false});
+}
+
+void linear_cross_entropy_with_gradients(const cpu& device, const array& x, const array& weight,
+                                         const array& target, const array& loss,
+                                         const linear_cross_entropy_gradients& gradients,
+                                         const linear_cross_entropy_options& options,
+                                         const std::optional<array>& pending) {
+  run_call(device, {x, weight, target, loss, without_cotangents(gradients), pending, options, false});
+}
+void linear_cross_entropy_with_gradients(const cuda& device, const array& x, const array& weight,
+                                         const array& target, const array& loss,
+                                         const linear_cross_entropy_gradients& gradients,
+                                         const linear_cross_entropy_options& options,
+                                         const std::optional<array>& pending) {
+  run_call(device, {x, weight, target, loss, without_cotangents(gradients), pending, options, false});
+}
+void linear_cross_entropy_with_gradients(cuda_sizing& device, const array& x, const array& weight,
+                                         const array& target, const array& loss,
+                                         const linear_cross_entropy_gradients& gradients,
+                                         const linear_cross_entropy_options& options,
+                                         const std::optional<array>& pending) {
+  run_call(device, {x, weight, target, loss, without_cotangents(gradients), pending, options, false});
+}
+
+void linear_cross_entropy_backward(const cpu& device, const array& x, const array& weight,
+                                   const array& target, const linear_cross_entropy_gradients& gradients,
+                                   const linear_cross_entropy_options& options) {
+  run_backward(device, x, weight, target, gradients, options);
+}
+void linear_cross_entropy_backward(const cuda& device, const array& x, const array& weight,
+                                   const array& target, const linear_cross_entropy_gradients& gradients,
+                                   const linear_cross_entropy_options& options) {
+  run_backward(device, x, weight, target, gradients, options);
+}
+void linear_cross_entropy_backward(cuda_sizing& device, const array& x, const array& weight,
+                                   const array& target, const linear_cross_entropy_gradients& gradients,
+                                   const linear_cross_entropy_options& options) {
+  run_backward(device, x, weight, target, gradients, options);
+}
+
+void scale_gradients(const cpu& device, const linear_cross_entropy_gradients& gradients, const array& by,
+                     const std::optional<array>& pending) {
+  using namespace linear_cross_entropy_program;
+  check_scaling(gradients, by, pending);
+  visit_dtype(by.type, [&]<class T>(std::type_identity<T>) {
+    if constexpr (std::is_floating_point_v<T>) {
+      const T product =
+          *static_cast<const T*>(by.data) * (pending ? *static_cast<const T*>(pending->data) : T(1));
+      if (product == T(1)) return;
+      for_each_gradient(gradients, [&](const array& each) {
+        run_on<scaled>(device, x = column_of(each), y = column_of(each), factor = view(&product));
+      });
+    }
+  });
+}
+void scale_gradients(const cuda& device, const linear_cross_entropy_gradients& gradients, const array& by,
+                     const std::optional<array>& pending) {
+  check_scaling(gradients, by, pending);
+  for_each_gradient(gradients, [&](const array& each) {
+    scale(device, all_of(each), by.data, pending ? pending->data : nullptr);
+  });
+}
+
+linear_cross_entropy_plan plan_linear_cross_entropy(const cpu&, const array& x, const array& weight,
+                                                    const linear_cross_entropy_gradients& gradients,
+                                                    const linear_cross_entropy_options& options) {
+  const call_arguments call = planned_call(x, weight, gradients, options);
+  const std::int64_t tokens = cpu_chunk(call);
+  arena counted;
+  const call_memory held(counted, call, tokens, takes_any);
+  return describe_call(call, "the CPU", held, cpu_bytes(call, tokens));
+}
+linear_cross_entropy_plan plan_linear_cross_entropy(cuda_sizing& device, const array& x, const array& weight,
+                                                    const linear_cross_entropy_gradients& gradients,
+                                                    const linear_cross_entropy_options& options) {
+  const call_arguments call = planned_call(x, weight, gradients, options);
+  const std::int64_t tokens = cuda_chunk(call, within(options.memory_limit, cuda_blas::free_bytes()));
+  arena counted;
+  const call_memory held(counted, call, tokens, has_unit_stride);
+  device.bytes = cuda_bytes(call, tokens);
+  return describe_call(call, "the GPU", held, device.bytes);
+}
+
+std::string explain(const linear_cross_entropy_plan& plan) {
+  using scandsl::detail::size_text;
+  std::string text =
+      message("linear_cross_entropy on ", plan.device, ": ", plan.tokens, " tokens, ", plan.classes,
+              " classes, ", plan.features, " features, ", name_of(plan.type), "\n");
+  text += message("  ", plan.chunks, plan.chunks == 1 ? " chunk of " : " chunks of ", plan.tokens_a_chunk,
+                  " tokens: logits ", size_text(plan.logits_bytes), "; all of them would be ",
+                  size_text(plan.all_logits_bytes), "\n");
+  text += plan.with_gradients
+              ? message("  a chunk: logits; loss and gradient in place; x's gradient; weight's, summed in ",
+                        name_of(plan.accumulate), "\n")
+              : std::string("  a chunk: logits; loss\n");
+  if (plan.copied_bytes > 0) text += message("  copies of operands: ", size_text(plan.copied_bytes), "\n");
+  return text + message("  memory beside the operands: ", size_text(plan.memory_bytes), "\n");
+}
+
+}  // namespace scandsl::ops

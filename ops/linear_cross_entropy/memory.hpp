@@ -1,0 +1,92 @@
+#pragma once
+#include "arguments.hpp"
+#include "matrix.hpp"
+
+/// Private to the op: what a call holds beside its operands.
+namespace scandsl::ops {
+
+/// Hands out memory from front to back; without memory it only counts.
+class arena {
+public:
+  explicit arena(void* from = nullptr) : start(static_cast<char*>(from)) {}
+
+  void* take(std::int64_t bytes) {
+    constexpr std::int64_t alignment = 256;
+    char* const result = start == nullptr ? nullptr : start + used;
+    used += (bytes + alignment - 1) / alignment * alignment;
+    return result;
+  }
+  /// Contiguous.
+  matrix take(dtype type, std::int64_t rows, std::int64_t columns) {
+    return take(type, rows, columns, columns);
+  }
+  matrix take(dtype type, std::int64_t rows, std::int64_t columns, std::int64_t row_stride) {
+    return {take(rows * row_stride * static_cast<std::int64_t>(size_of(type))),
+            type,
+            rows,
+            columns,
+            row_stride,
+            1};
+  }
+  std::int64_t bytes() const { return used; }
+
+private:
+  char* start;
+  std::int64_t used = 0;
+};
+
+/// An operand as a matrix: where the products take it as it lies, itself, else a contiguous copy.
+struct matrix_operand {
+  matrix values;
+  bool is_copy = false;
+};
+
+/// The memory of one call that takes `chunk_tokens` tokens at a time.
+struct call_memory {
+  matrix logits;                                          ///< of a chunk, overwritten by their gradient
+  matrix token_class, token_weight;                       ///< [N]
+  matrix token_loss, token_lse;                           ///< [N]
+  matrix loss_cotangents, lse_cotangents;                 ///< [N], where each token has its own
+  matrix denominator, factor, mean_weight, one_and_zero;  ///< numbers
+  matrix bias_sums;                                       ///< [V]
+  matrix_operand x, weight, x_gradient, weight_gradient;
+
+  std::int64_t copied_bytes() const {
+    std::int64_t bytes = 0;
+    for (const matrix_operand* each : {&x, &weight, &x_gradient, &weight_gradient})
+      if (each->is_copy)
+        bytes +=
+            each->values.rows * each->values.columns * static_cast<std::int64_t>(size_of(each->values.type));
+    return bytes;
+  }
+
+  /// `takes(matrix)`: whether the device's products take it.
+  template <class Takes>
+  call_memory(arena& from, const call_arguments& call, std::int64_t chunk_tokens, Takes takes) {
+    const dtype type = call.x.type, sums = call.sums();
+    const std::int64_t tokens = call.tokens(), classes = call.classes();
+    // Rows of whole cache lines, for every V.
+    const std::int64_t line = 128 / static_cast<std::int64_t>(size_of(type));
+    logits = from.take(type, chunk_tokens, classes, (classes + line - 1) / line * line);
+    for (matrix* each : {&token_class, &token_weight, &token_loss, &token_lse})
+      *each = from.take(sums, tokens, 1);
+    if (call.has_token_cotangents())
+      for (matrix* each : {&loss_cotangents, &lse_cotangents}) *each = from.take(sums, tokens, 1);
+    for (matrix* each : {&denominator, &factor, &mean_weight}) *each = from.take(sums, 1, 1);
+    one_and_zero = from.take(sums, 2, 1);
+    if (call.gradients.bias_gradient) bias_sums = from.take(sums, classes, 1);
+    const auto operand = [&](const array& a, dtype held) -> matrix_operand {
+      const std::optional<matrix> direct = merged(a);
+      if (direct && held == a.type && takes(*direct)) return {*direct, false};
+      const std::int64_t columns = a.extents[a.rank - 1];
+      return {from.take(held, columns == 0 ? 0 : a.count() / columns, columns), true};
+    };
+    x = operand(call.x, type);
+    weight = operand(call.weight, type);
+    if (call.gradients.x_gradient) x_gradient = operand(*call.gradients.x_gradient, type);
+    if (call.gradients.weight_gradient)
+      weight_gradient = operand(*call.gradients.weight_gradient, call.accumulate());
+  }
+};
+
+}  // namespace scandsl::ops

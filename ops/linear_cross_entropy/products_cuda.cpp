@@ -1,0 +1,335 @@
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "products.hpp"
+
+namespace scandsl::ops::cuda_blas {
+namespace {
+
+void check(cudaError_t status, const char* what) {
+  if (status != cudaSuccess)
+    throw cuda_error(message(what, " to succeed"), cudaGetErrorString(status),
+                     "see the CUDA runtime's documentation");
+}
+void check(cublasStatus_t status, const char* what) {
+  if (status != CUBLAS_STATUS_SUCCESS)
+    throw cuda_error(message(what, " to succeed"), cublasLtGetStatusString(status),
+                     "see cuBLASLt's documentation");
+}
+
+/// Owns a handle of cuBLASLt.
+template <class T, cublasStatus_t (*Destroy)(T)> struct destroyer {
+  using pointer = T;
+  void operator()(T handle) const { Destroy(handle); }
+};
+template <class T, cublasStatus_t (*Destroy)(T)> using owned = std::unique_ptr<T, destroyer<T, Destroy>>;
+using owned_operation = owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
+using owned_layout = owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
+using owned_preference = owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
+
+cudaDataType_t data_type(dtype type) {
+  switch (type) {
+  case dtype::float64: return CUDA_R_64F;
+  case dtype::bfloat16: return CUDA_R_16BF;
+  case dtype::float16: return CUDA_R_16F;
+  default: return CUDA_R_32F;
+  }
+}
+
+/// The largest power of two, at most 256, that divides the address of a matrix and the distance of its lines.
+std::uint32_t alignment_of(const matrix& m, std::int64_t line) {
+  const auto bits = reinterpret_cast<std::uintptr_t>(m.data) |
+                    static_cast<std::uintptr_t>(line * static_cast<std::int64_t>(size_of(m.type))) | 256U;
+  return std::uint32_t{1} << std::countr_zero(bits);
+}
+
+/// A matrix as cuBLASLt sees it: column-major, or the transpose of one that is.
+struct side {
+  bool transposed;
+  std::int64_t rows, columns, line;
+  std::uint32_t alignment;
+
+  explicit side(const matrix& m)
+      : transposed(!m.transposed().is_row_major()), rows(transposed ? m.columns : m.rows),
+        columns(transposed ? m.rows : m.columns), line(transposed ? m.row_stride : m.column_stride),
+        alignment(alignment_of(m, line)) {}
+};
+
+/// The product with a column-major result: a row-major one is the transpose of such a product.
+product column_major(const product& p) {
+  if (p.result.transposed().is_row_major()) return p;
+  return {p.right.transposed(), p.left.transposed(), p.result.transposed(), p.factor, p.accumulates};
+}
+
+/// What cuBLASLt needs to know of a product, apart from where its matrices are.
+struct problem_of_product {
+  side left, right, result;
+  dtype type, result_type;
+
+  explicit problem_of_product(const product& p)
+      : left(p.left), right(p.right), result(p.result), type(p.left.type), result_type(p.result.type) {}
+
+  std::string key() const {
+    std::string text = message(name_of(type), "-", name_of(result_type));
+    for (const side* each : {&left, &right, &result})
+      text += message(each->transposed ? " T" : " N", each->rows, "x", each->columns, "/", each->line, "@",
+                      each->alignment);
+    return text;
+  }
+};
+
+owned_layout make_layout(dtype type, const side& s) {
+  cublasLtMatrixLayout_t layout = nullptr;
+  check(cublasLtMatrixLayoutCreate(&layout, data_type(type), static_cast<std::uint64_t>(s.rows),
+                                   static_cast<std::uint64_t>(s.columns), s.line),
+        "cublasLtMatrixLayoutCreate");
+  return owned_layout(layout);
+}
+owned_operation make_operation(const problem_of_product& p) {
+  const bool wide = p.type == dtype::float64;
+  cublasLtMatmulDesc_t operation = nullptr;
+  // CUBLAS_COMPUTE_32F: float32 is not rounded to TF32.
+  check(cublasLtMatmulDescCreate(&operation, wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+                                 wide ? CUDA_R_64F : CUDA_R_32F),
+        "cublasLtMatmulDescCreate");
+  owned_operation result(operation);
+  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
+    check(cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof value),
+          "cublasLtMatmulDescSetAttribute");
+  };
+  set(CUBLASLT_MATMUL_DESC_TRANSA, p.left.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_TRANSB, p.right.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_POINTER_MODE, CUBLASLT_POINTER_MODE_DEVICE);
+  return result;
+}
+owned_preference make_preference(const problem_of_product& p) {
+  cublasLtMatmulPreference_t preference = nullptr;
+  check(cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
+  owned_preference result(preference);
+  const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+    check(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value),
+          "cublasLtMatmulPreferenceSetAttribute");
+  };
+  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(scratch_bytes));
+  // Partial sums meet in a fixed order and in the sums' type.
+  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+      static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, p.left.alignment);
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, p.right.alignment);
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, p.result.alignment);
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, p.result.alignment);
+  return result;
+}
+
+/// One product, ready to be launched.
+class prepared_product {
+public:
+  prepared_product(cublasLtHandle_t with, const problem_of_product& p)
+      : handle(with), operation(make_operation(p)), left(make_layout(p.type, p.left)),
+        right(make_layout(p.type, p.right)), result(make_layout(p.result_type, p.result)) {
+    constexpr int most = 8;
+    const owned_preference preference = make_preference(p);
+    candidates.resize(most);
+    int count = 0;
+    check(cublasLtMatmulAlgoGetHeuristic(handle, operation.get(), left.get(), right.get(), result.get(),
+                                         result.get(), preference.get(), most, candidates.data(), &count),
+          "cublasLtMatmulAlgoGetHeuristic");
+    candidates.resize(static_cast<std::size_t>(count));
+    if (count == 0)
+      throw cuda_error("a product that cuBLASLt offers", p.key(), "try another layout or element type");
+    algorithm = candidates[0].algo;
+  }
+
+  void launch(cudaStream_t stream, const setting& with, const product& p) const {
+    check(launch(algorithm, stream, with, p), "cublasLtMatmul");
+  }
+
+  /// Takes the fastest of what is offered.
+  void time(cudaStream_t stream, const setting& with, const product& p) {
+    float best = std::numeric_limits<float>::infinity();
+    for (const cublasLtMatmulHeuristicResult_t& each : candidates) {
+      if (launch(each.algo, stream, with, p) != CUBLAS_STATUS_SUCCESS) continue;
+      const float took = milliseconds(stream, [&] { launch(each.algo, stream, with, p); });
+      if (took >= best) continue;
+      best = took;
+      algorithm = each.algo;
+    }
+    decided = true;
+  }
+  /// Takes a choice of an earlier process, if cuBLASLt still offers it.
+  bool take(const cublasLtMatmulAlgo_t& chosen) {
+    cublasLtMatmulHeuristicResult_t found{};
+    if (cublasLtMatmulAlgoCheck(handle, operation.get(), left.get(), right.get(), result.get(), result.get(),
+                                &chosen, &found) != CUBLAS_STATUS_SUCCESS ||
+        found.workspaceSize > static_cast<std::size_t>(scratch_bytes))
+      return false;
+    algorithm = chosen;
+    decided = true;
+    return true;
+  }
+  const cublasLtMatmulAlgo_t& choice() const { return algorithm; }
+  bool is_decided() const { return decided; }
+
+private:
+  cublasLtHandle_t handle;
+  owned_operation operation;
+  owned_layout left, right, result;
+  std::vector<cublasLtMatmulHeuristicResult_t> candidates;
+  cublasLtMatmulAlgo_t algorithm{};  ///< cuBLASLt's first choice, until it is decided
+  bool decided = false;
+
+  cublasStatus_t launch(const cublasLtMatmulAlgo_t& with_algorithm, cudaStream_t stream, const setting& with,
+                        const product& p) const {
+    const std::size_t number = size_of(p.left.type == dtype::float64 ? dtype::float64 : dtype::float32);
+    const void* const one = with.one_and_zero;
+    const void* const zero = static_cast<const char*>(with.one_and_zero) + number;
+    return cublasLtMatmul(handle, operation.get(), p.factor == nullptr ? one : p.factor, p.left.data,
+                          left.get(), p.right.data, right.get(), p.accumulates ? one : zero, p.result.data,
+                          result.get(), p.result.data, result.get(), &with_algorithm, with.scratch,
+                          static_cast<std::size_t>(scratch_bytes), stream);
+  }
+
+  /// The least of three runs.
+  template <class Run> static float milliseconds(cudaStream_t stream, Run run) {
+    cudaEvent_t start = nullptr, stop = nullptr;
+    check(cudaEventCreate(&start), "cudaEventCreate");
+    check(cudaEventCreate(&stop), "cudaEventCreate");
+    float least = std::numeric_limits<float>::infinity();
+    for (int i = 0; i < 3; ++i) {
+      check(cudaEventRecord(start, stream), "cudaEventRecord");
+      run();
+      check(cudaEventRecord(stop, stream), "cudaEventRecord");
+      check(cudaEventSynchronize(stop), "cudaEventSynchronize");
+      float took = 0;
+      check(cudaEventElapsedTime(&took, start, stop), "cudaEventElapsedTime");
+      least = std::min(least, took);
+    }
+    check(cudaEventDestroy(start), "cudaEventDestroy");
+    check(cudaEventDestroy(stop), "cudaEventDestroy");
+    return least;
+  }
+};
+
+/// Choices in a file: a line for each, what it is for and the bits of cuBLASLt's algorithm, apart by a tab.
+class choice_file {
+public:
+  explicit choice_file(std::string path) : name(std::move(path)) {}
+
+  bool find(const std::string& key, cublasLtMatmulAlgo_t& choice) const {
+    if (name.empty()) return false;
+    std::ifstream file(name);
+    for (std::string line; std::getline(file, line);) {
+      const std::size_t tab = line.find('\t');
+      if (tab == std::string::npos || line.compare(0, tab, key) != 0) continue;
+      std::istringstream words(line.substr(tab));
+      words >> std::hex;
+      bool complete = true;
+      for (std::uint64_t& word : choice.data) complete = complete && static_cast<bool>(words >> word);
+      if (complete) return true;
+    }
+    return false;
+  }
+  void append(const std::string& key, const cublasLtMatmulAlgo_t& choice) const {
+    if (name.empty()) return;
+    std::ostringstream line;
+    line << key << '\t' << std::hex;
+    for (const std::uint64_t word : choice.data) line << word << ' ';
+    std::ofstream(name, std::ios::app) << line.str() + "\n";
+  }
+
+private:
+  std::string name;
+};
+
+/// The products of one device that a process has met.
+class product_cache {
+public:
+  explicit product_cache(int device) {
+    check(cublasLtCreate(&handle), "cublasLtCreate");
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+    device_name = message(properties.name, " cublasLt ", cublasLtGetVersion(), " ");
+  }
+
+  prepared_product& find(const product& p) {
+    const problem_of_product problem(p);
+    const std::string key = problem.key();
+    const auto found = prepared.find(key);
+    return found != prepared.end() ? found->second
+                                   : prepared.emplace(key, prepared_product(handle, problem)).first->second;
+  }
+  void choose(cudaStream_t stream, const setting& with, const product& p) {
+    prepared_product& product = find(p);
+    if (product.is_decided() || !with.tuning.times) return;
+    const choice_file file(with.tuning.file);
+    const std::string key = device_name + problem_of_product(p).key();
+    cublasLtMatmulAlgo_t choice{};
+    if (file.find(key, choice) && product.take(choice)) return;
+    if (is_capturing(stream)) return;
+    product.time(stream, with, p);
+    file.append(key, product.choice());
+  }
+
+private:
+  cublasLtHandle_t handle = nullptr;
+  std::string device_name;
+  std::map<std::string, prepared_product> prepared;
+
+  static bool is_capturing(cudaStream_t stream) {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    check(cudaStreamIsCapturing(stream, &status), "cudaStreamIsCapturing");
+    return status != cudaStreamCaptureStatusNone;
+  }
+};
+
+/// Calls f(cache) with the current device's, one thread at a time. The caches live as long as the process: at
+/// its end the CUDA runtime may be gone before them.
+template <class F> void with_cache(F f) {
+  static std::mutex mutex;
+  static auto* const caches = new std::map<int, product_cache>;
+  int device = 0;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  const std::lock_guard lock(mutex);
+  f(caches->try_emplace(device, device).first->second);
+}
+
+bool is_empty(const product& p) { return p.result.rows == 0 || p.result.columns == 0; }
+
+}  // namespace
+
+void choose(const cuda& device, const setting& with, const product& what) {
+  if (is_empty(what)) return;
+  with_cache([&](product_cache& cache) { cache.choose(device.stream, with, column_major(what)); });
+}
+
+void multiply(const cuda& device, const setting& with, const product& what) {
+  if (is_empty(what)) return;
+  with_cache([&](product_cache& cache) {
+    const product p = column_major(what);
+    cache.find(p).launch(device.stream, with, p);
+  });
+}
+
+std::int64_t free_bytes() {
+  std::size_t available = 0, total = 0;
+  check(cudaMemGetInfo(&available, &total), "cudaMemGetInfo");
+  return static_cast<std::int64_t>(available);
+}
+
+void read(const cuda& device, void* to, const void* from, std::int64_t bytes) {
+  check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost, device.stream),
+        "cudaMemcpyAsync");
+  check(cudaStreamSynchronize(device.stream), "cudaStreamSynchronize");
+}
+
+}  // namespace scandsl::ops::cuda_blas

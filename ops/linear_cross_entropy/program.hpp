@@ -1,0 +1,92 @@
+#pragma once
+#include <limits>
+
+#include "scandsl/expr/operators.hpp"
+#include "scandsl/ir/lower.hpp"
+
+/// What lies between the products, n counting tokens, v classes and d features.
+namespace scandsl::ops::linear_cross_entropy_program {
+
+inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+inline constexpr axis<"n"> n;
+inline constexpr axis<"v"> v;
+inline constexpr axis<"d"> d;
+inline constexpr tensor<"logits"> logits;
+inline constexpr tensor<"bias"> bias;
+inline constexpr tensor<"class_weight"> class_weight;
+inline constexpr integer_tensor<"target"> target;
+inline constexpr tensor<"token_class"> token_class;  ///< the target; -1 where the token does not count
+inline constexpr tensor<"token_weight">
+    token_weight;  ///< the class weight of the target; 0 where it does not count
+inline constexpr tensor<"mean_weight"> mean_weight;
+inline constexpr tensor<"loss"> loss;
+inline constexpr tensor<"lse"> lse;
+inline constexpr tensor<"denominator"> denominator;
+inline constexpr tensor<"upstream"> upstream;
+inline constexpr tensor<"factor"> factor;
+inline constexpr tensor<"x"> x;
+inline constexpr tensor<"y"> y;
+inline constexpr tensor<"before"> before;
+inline constexpr tensor<"one_and_zero"> one_and_zero;
+inline constexpr integer_scalar<"ignore_index"> ignore_index;
+inline constexpr scalar<"label_smoothing"> label_smoothing;
+inline constexpr scalar<"classes"> classes;
+inline constexpr scalar<"z_loss"> z_loss;
+inline constexpr scalar<"softcap"> softcap;
+inline constexpr scalar<"is_mean"> is_mean;
+
+/// A target that is no class and not ignored makes its token's weight, and so its loss, NaN.
+constexpr auto make_targets() {
+  const auto counts = target(n) != ignore_index;
+  const auto is_class = target(n) >= 0 && target(n) < classes;
+  const auto weight = select(is_class, value_or(class_weight(v[target(n)]), 1.0), nan);
+  return op<"targets">(out<"token_class">(n) = select(counts, max(target(n), 0), -1),
+                       out<"token_weight">(n) = select(counts, weight, 0.0));
+}
+inline constexpr auto targets = make_targets();
+
+/// sum of q_v (lse - z_v) over the classes, with the target distribution q: a share of it is spread over all
+/// classes, the rest is on the target's. Each z is read once.
+constexpr auto make_token_loss() {
+  const auto biased = logits(n, v) + value_or(bias(v), 0.0);
+  const auto z = select(softcap != 0.0, softcap * tanh(biased / softcap), biased);
+  const auto log_sum = reduce(log_add_exp, over(v), z);
+  const auto spread = label_smoothing / extent(v);
+  const auto on_target = (1.0 - label_smoothing) * token_weight(n);
+  const auto q = select(index(v) == token_class(n), on_target, 0.0) + spread * value_or(class_weight(v), 1.0);
+  const auto mass = on_target + label_smoothing * value_or(mean_weight(), 1.0);
+  const auto expected = sum(over(v), select(q == 0.0, 0.0, q * z));  // a z of -inf without q has no part
+  const auto regular = select(z_loss != 0.0, z_loss * square(log_sum), 0.0);
+  return op<"token_loss">(out<"loss">(n) =
+                              select(token_class(n) >= 0.0, mass * log_sum - expected + regular, 0.0),
+                          out<"lse">(n).optional() = log_sum);
+}
+inline constexpr auto token_loss = make_token_loss();
+
+/// What the losses are divided by, and the factor of the gradients' products. A mean over no tokens has
+/// gradient 0.
+constexpr auto make_totals() {
+  const auto divisor = select(is_mean != 0.0, sum(over(n), token_weight(n)), 1.0);
+  return op<"totals">(out<"denominator">() = divisor,
+                      out<"factor">() = select(divisor == 0.0, 0.0, value_or(upstream(), 1.0) / divisor));
+}
+inline constexpr auto totals = make_totals();
+
+inline constexpr auto mean_of_weights =
+    op<"mean_of_weights">(out<"mean_weight">() = sum(over(v), class_weight(v)) / extent(v));
+
+inline constexpr auto reduced_loss = op<"reduced_loss">(out<"y">() = sum(over(n), loss(n)) / denominator());
+
+/// What the products multiply what was there with.
+inline constexpr auto numbers = op<"numbers">(out<"one_and_zero">(n) = 1 - index(n));
+
+/// The gradient of the bias, a chunk of tokens after the other.
+inline constexpr auto column_sums =
+    op<"column_sums">(out<"y">(v) = value_or(before(v), 0.0) + sum(over(n), logits(n, v)));
+
+/// A copy into any strides and any type, with a factor, or added to what is there; without x zeros.
+inline constexpr auto scaled = op<"scaled">(
+    out<"y">(n, d) = value_or(before(n, d), 0.0) + value_or(factor(), 1.0) * value_or(x(n, d), 0.0));
+
+}  // namespace scandsl::ops::linear_cross_entropy_program

@@ -1,0 +1,348 @@
+"""Derivatives of the library's ops: what torch is told of three kernels.
+
+An op f is three kernels of the same operands and options (python/src/scan_call.hpp): f, its backward pass
+b(w, x) = J(x)^T w, and the backward pass of that, which gives J(x) v and the gradient by x of <b(w, x), v>,
+called h(v, w, x) below. All three are derived from f's program in C++. They are all that first and second
+derivatives of every kind are made of:
+
+    reverse over f: b               forward over f: J v, from h
+    reverse over b: h               forward over b: b(tw, x) + the gradient in h(tx, w, x), Hessians being
+    reverse over J v: b and h                       symmetric
+
+Third derivatives, and forward mode over forward mode, raise NotImplementedError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Callable, NamedTuple, Optional
+
+import torch
+from torch import Tensor
+from torch._functorch.utils import enable_single_level_autograd_function
+from torch.autograd.forward_ad import _set_fwd_grad_enabled
+
+from ._library import explained
+
+Tensors = Sequence[Optional[Tensor]]
+
+
+class Kind(NamedTuple):
+    """What an operand or a result is: a word for batching rules, and whether derivatives are taken by it."""
+
+    name: str
+    differentiable: bool = True
+
+
+TENSOR = Kind("tensor")
+INTEGERS = Kind("integers", differentiable=False)
+
+
+class Operation:
+    """An op of the dispatcher with its derivatives, its shapes and its batching rule.
+
+    namespace, name: the op is torch.ops.<namespace>.<name>; its other kernels are <name>_backward and
+        <name>_double_backward.
+    operands, outputs: the tensors that the op takes (options follow them), and those that it gives at most:
+        an option may leave out the last ones.
+    results: from the arguments of a call, empty tensors like its results. The arguments may be fake tensors.
+    batched: from a kernel and the kinds of what it takes and gives, its rule for torch.library.register_vmap.
+        Without one each sample is a call of its own.
+    linear: in all its operands, so that every higher derivative is 0.
+    first_only: there is no kernel <name>_double_backward; what needs it raises NotImplementedError.
+    """
+
+    def __init__(
+        self,
+        namespace: str,
+        name: str,
+        operands: Sequence[Kind],
+        outputs: Sequence[Kind],
+        results: Callable[..., list[Tensor]],
+        batched: Callable | None = None,
+        linear: bool = False,
+        first_only: bool = False,
+    ) -> None:
+        ops = getattr(torch.ops, namespace)
+        self.name = name
+        self.differentiable = tuple(kind.differentiable for kind in operands)
+        self.outputs = len(outputs)
+        self.linear = linear
+        self.forward = getattr(ops, name).default
+        self.backward = getattr(ops, f"{name}_backward").default
+        self.second = None if first_only else getattr(ops, f"{name}_double_backward").default
+        self._results = results
+        self._library = torch.library.Library(namespace, "IMPL")  # the registrations live as long as it
+        self.functions = {}
+        by, batched = self.of_differentiable(operands), batched or one_by_one
+
+        def register(kernel, function, fake, taken, given):
+            self.functions[kernel] = function
+            self._library.impl(kernel.name(), _autograd_kernel(kernel, function), "Autograd")
+            torch.library.register_fake(kernel.name(), fake, lib=self._library)
+            torch.library.register_vmap(kernel, batched(kernel, taken, given), lib=self._library)
+
+        register(self.forward, _forward(self), results, operands, outputs)
+        register(self.backward, _backward(self), self._backward_results, [*outputs, *operands], by)
+        if self.second is not None:
+            taken, given = [*by, *outputs, *operands], [*outputs, *by]
+            register(self.second, _second(self), self._second_results, taken, given)
+
+    def __call__(self, *arguments: Any) -> list[Tensor]:
+        """The results for the operands and then the options."""
+        try:
+            return self.run(self.forward, *arguments)
+        except RuntimeError as error:
+            raise explained(error) from None
+
+    def run(self, kernel: Callable | None, *arguments: Any) -> Sequence[Tensor]:
+        """A kernel's results. The dispatcher would do; without its detours the call takes half the time."""
+        if kernel is None:
+            raise NotImplementedError(
+                f"{self.name} has first derivatives; this is a second one, or forward mode"
+            )
+        if torch.compiler.is_compiling() or _transformed():
+            return kernel(*arguments)
+        if torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments):
+            return self.functions[kernel].apply(*arguments)
+        with torch._C._AutoDispatchBelowAutograd():
+            return kernel(*arguments)
+
+    def _backward_results(self, *arguments: Any) -> list[Tensor]:
+        """A gradient is like its operand."""
+        operands, _ = self.operands_of(arguments[self.outputs : -1])
+        return [torch.empty_like(each) for each in _wanted(arguments[-1], self.of_differentiable(operands))]
+
+    def _second_results(self, *arguments: Any) -> list[Tensor]:
+        """J v is like the op's results."""
+        operands, options = self.operands_of(arguments[sum(self.differentiable) + self.outputs : -1])
+        results = self._results(*operands, *options)
+        missing = [None] * (self.outputs - len(results))
+        like = [*results, *missing, *self.of_differentiable(operands)]
+        return [torch.empty_like(each) for each in _wanted(arguments[-1], like)]
+
+    def operands_of(self, arguments: Sequence[Any]) -> tuple:
+        """`arguments` as operands and options."""
+        return tuple(arguments[: len(self.differentiable)]), tuple(arguments[len(self.differentiable) :])
+
+    def of_differentiable(self, each: Sequence[Any]) -> list:
+        """Of a list with an entry for each operand, those of operands with a gradient."""
+        return [entry for entry, has in zip(each, self.differentiable) if has]
+
+    def per_operand(self, each: Sequence[Any]) -> list:
+        """The other way round, None for operands without a gradient."""
+        rest = iter(each)
+        return [next(rest) if has else None for has in self.differentiable]
+
+
+def _transformed() -> bool:
+    """Whether torch.func, or forward mode, does more with a call than the plain reverse mode does."""
+    return torch._C._are_functorch_transforms_active() or torch.autograd.forward_ad._current_level >= 0
+
+
+def one_by_one(kernel: Callable, *_: Any) -> Callable:
+    """The batching rule of a kernel that has none."""
+
+    def rule(info, in_dims, *arguments):
+        def sample(i):
+            return [
+                each.select(dim, i) if isinstance(each, Tensor) and dim is not None else each
+                for each, dim in zip(arguments, in_dims)
+            ]
+
+        results = [torch.stack(each) for each in zip(*(kernel(*sample(i)) for i in range(info.batch_size)))]
+        return results, [0] * len(results)
+
+    return rule
+
+
+def _chosen(wanted: Sequence[bool], values: Sequence[Any]) -> list:
+    """A list with an entry for each result, from the values of those that were wanted."""
+    rest = iter(values)
+    return [next(rest) if want else None for want in wanted]
+
+
+def _wanted(wanted: Sequence[bool], each: Sequence[Any]) -> list:
+    return [entry for want, entry in zip(wanted, each) if want]
+
+
+def _any(tensors: Sequence[Any]) -> bool:
+    return any(tensor is not None for tensor in tensors)
+
+
+def _sum(left: Tensors, right: Tensors) -> list:
+    return [b if a is None else a if b is None else a + b for a, b in zip(left, right)]
+
+
+def _forward(op: Operation) -> type:
+    """f(operands, options)."""
+
+    def backward(ctx, *cotangents):
+        operands, options = op.operands_of(_arguments(ctx))
+        wanted = op.of_differentiable(ctx.needs_input_grad)
+        if not _any(cotangents) or not any(wanted):
+            return (None,) * len(ctx.needs_input_grad)
+        missing = (None,) * (op.outputs - len(cotangents))
+        gradients = op.run(op.backward, *cotangents, *missing, *operands, *options, wanted)
+        return (*op.per_operand(_chosen(wanted, gradients)), *(None for _ in options))
+
+    def jvp(ctx, *tangents):
+        operands, options = op.operands_of(_arguments(ctx, primal=True))
+        along = op.of_differentiable(tangents)
+        nothing = [None] * op.outputs
+        wanted = [i < ctx.results for i in range(op.outputs)] + [False] * len(along)
+        return tuple(op.run(op.second, *along, *nothing, *operands, *options, wanted))
+
+    return _function(op.forward, backward, jvp)
+
+
+def _backward(op: Operation) -> type:
+    """b(cotangents, operands, options, wanted): gradients of the operands that `wanted` names."""
+
+    def split(arguments):
+        cotangents, rest = arguments[: op.outputs], arguments[op.outputs : -1]
+        return (list(cotangents), *op.operands_of(rest), arguments[-1])
+
+    def backward(ctx, *results):
+        cotangents, operands, options, wanted = split(_arguments(ctx))
+        along = _chosen(wanted, results)
+        needs = ctx.needs_input_grad
+        by = [*needs[: op.outputs], *op.of_differentiable(needs[op.outputs :])]
+        if not _any(along) or not any(by):
+            return (None,) * len(needs)
+        gradients = _chosen(by, op.run(op.second, *along, *cotangents, *operands, *options, by))
+        return (
+            *gradients[: op.outputs],
+            *op.per_operand(gradients[op.outputs :]),
+            *(None for _ in options),
+            None,
+        )
+
+    def jvp(ctx, *tangents):
+        cotangents, operands, options, wanted = split(_arguments(ctx, primal=True))
+        of_cotangents, of_operands, _, _ = split(tangents)
+        along = op.of_differentiable(of_operands)
+        result = [None] * ctx.results
+        if _any(of_cotangents):
+            result = op.run(op.backward, *of_cotangents, *operands, *options, wanted)
+        if _any(along):
+            by = [False] * op.outputs + list(wanted)
+            result = _sum(result, op.run(op.second, *along, *cotangents, *operands, *options, by))
+        return tuple(result)
+
+    return _function(op.backward, backward, jvp)
+
+
+def _second(op: Operation) -> type:
+    """h(tangents, cotangents, operands, options, wanted): J v for each result of the op, then gradients."""
+    count = sum(op.differentiable)
+
+    def backward(ctx, *results):
+        arguments = _arguments(ctx)
+        along, rest = list(arguments[:count]), arguments[count:-1]
+        operands, options = op.operands_of(rest[op.outputs :])
+        given = _chosen(arguments[-1], results)
+        cotangents, needs = given[: op.outputs], ctx.needs_input_grad
+        if _any(given[op.outputs :]) and not op.linear:
+            raise _third_derivative(op)
+        if not _any(cotangents):
+            return (None,) * len(needs)
+        of_along, of_operands = list(needs[:count]), op.of_differentiable(needs[count + op.outputs :])
+        gradients = [None] * count
+        if any(of_along):
+            gradients = _chosen(of_along, op.run(op.backward, *cotangents, *operands, *options, of_along))
+        by_operands = [None] * count
+        if any(of_operands):
+            by = [False] * op.outputs + of_operands
+            by_operands = _chosen(
+                of_operands, op.run(op.second, *along, *cotangents, *operands, *options, by)
+            )
+        return (
+            *gradients,
+            *(None for _ in cotangents),
+            *op.per_operand(by_operands),
+            *(None for _ in options),
+            None,
+        )
+
+    def jvp(ctx, *tangents):
+        if not op.linear:
+            raise _third_derivative(op)
+        arguments = _arguments(ctx, primal=True)
+        if not _any(tangents[:count]):
+            return tuple(each.zero_() for each in op._second_results(*arguments))
+        return tuple(op.run(op.second, *tangents[:count], *arguments[count:]))
+
+    return _function(op.second, backward, jvp)
+
+
+def _third_derivative(op: Operation) -> NotImplementedError:
+    return NotImplementedError(
+        f"{op.name} has first and second derivatives; this is a third, or forward mode over forward mode"
+    )
+
+
+def _function(kernel: Callable, backward: Callable, jvp: Callable) -> type:
+    """The autograd.Function of a kernel, for one level of torch.func or for none."""
+
+    def forward(*arguments):
+        with torch._C._AutoDispatchBelowAutograd():
+            return tuple(kernel(*arguments))
+
+    def setup_context(ctx, inputs, output):
+        tensors = [each for each in inputs if isinstance(each, Tensor)]
+        ctx.save_for_backward(*tensors)
+        ctx.save_for_forward(*tensors)
+        ctx.others = [None if isinstance(each, Tensor) else (each,) for each in inputs]
+        ctx.results = len(output)
+        ctx.set_materialize_grads(False)
+
+    members = {
+        "forward": _for_outer_levels(forward),
+        "setup_context": setup_context,
+        "backward": backward,
+        "jvp": _for_outer_levels(jvp),
+    }
+    # Not torch.autograd.Function: its apply inspects a signature at every call, and under torch.func it
+    # goes around the dispatcher.
+    bases = (torch.autograd.function._SingleLevelFunction,)
+    name = kernel.name().split("::")[1]
+    return type(name, bases, {key: staticmethod(each) for key, each in members.items()})
+
+
+def _for_outer_levels(method: Callable) -> Callable:
+    """torch switches gradients off inside of a Function, but outer levels of torch.func differentiate it."""
+
+    def call(*arguments):
+        if not torch._C._are_functorch_transforms_active():
+            return method(*arguments)
+        with torch.enable_grad(), _set_fwd_grad_enabled(True):
+            return method(*arguments)
+
+    return call
+
+
+def _arguments(ctx: Any, primal: bool = False) -> list:
+    """What a Function was applied to, without tangents where `primal`."""
+    tensors = (torch._VF._unpack_dual(each, level=0)[0] if primal else each for each in ctx.saved_tensors)
+    return [next(tensors) if other is None else other[0] for other in ctx.others]
+
+
+def _autograd_kernel(kernel: Callable, function: type) -> Callable:
+    """What the dispatcher calls for tensors that may need derivatives."""
+
+    def call(*arguments):
+        if not _differentiates(arguments):
+            with torch._C._AutoDispatchBelowAutograd():
+                return kernel(*arguments)
+        with enable_single_level_autograd_function():
+            return list(function.apply(*arguments))
+
+    return call
+
+
+def _differentiates(arguments: Sequence[Any]) -> bool:
+    if torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments):
+        return True
+    tensors = (each for each in arguments if isinstance(each, Tensor))
+    return any(torch._VF._unpack_dual(tensor, level=0)[1] is not None for tensor in tensors)

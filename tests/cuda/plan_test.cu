@@ -1,0 +1,73 @@
+#include "scandsl/exec/cuda/plan.cuh"
+
+#include "scandsl/ir/lower.hpp"
+#include "scandsl/pass/gradient.hpp"
+#include "support/catch.hpp"
+
+// What needs no GPU: how programs would run on one.
+namespace {
+
+using namespace scandsl;
+
+constexpr axis<"b"> b;
+constexpr axis<"n"> n;
+constexpr axis<"d"> d;
+constexpr tensor<"x"> x;
+constexpr tensor<"y"> y;
+constexpr tensor<"dy"> dy;
+constexpr tensor<"dx"> dx;
+
+constexpr cuda_device h200{132};
+
+inline constexpr auto rows = op<"rows">(out<"y">(b, n) = scan(log_add_exp, over(n), x(b, n)));
+inline constexpr auto drows = gradient(rows);
+inline constexpr auto columns = op<"columns">(out<"y">(b, n, d) = scan(log_add_exp, over(n), x(b, n, d)));
+inline constexpr auto dcolumns = gradient(columns);
+
+// [doc:gradient]
+const cuda_plan planned =
+    plan<dcolumns>(h200, x = shape<bfloat16>(12, 8192, 2048), dy = shape<bfloat16>(12, 8192, 2048),
+                   dx = shape<bfloat16>(12, 8192, 2048));
+// [/doc:gradient]
+
+constexpr std::int64_t unit = std::int64_t{12} * 8192 * 2048 * 2;
+
+}  // namespace
+
+TEST_CASE("a gradient of rows that fit into a tile reads its inputs once and saves nothing", "[cuda][plan]") {
+  const auto p = plan<drows>(h200, x = shape<bfloat16>(98304, 2048), dy = shape<bfloat16>(98304, 2048),
+                             dx = shape<bfloat16>(98304, 2048));
+  REQUIRE(p.kernels.size() == 1);
+  CHECK(p.kernels[0].one_tile);
+  CHECK(p.floor_bytes == 3 * unit);
+  CHECK(p.moved_bytes == p.floor_bytes);
+  CHECK(p.workspace_bytes == 0);
+}
+
+TEST_CASE("of longer lanes it saves a carry for every tile of 64 steps or more, and reads x twice",
+          "[cuda][plan]") {
+  REQUIRE(planned.kernels.size() == 1);
+  CHECK_FALSE(planned.kernels[0].one_tile);
+  CHECK(planned.workspace_bytes > 0);
+  CHECK(planned.kernels[0].tile_steps >= 64);
+  CHECK(planned.workspace_bytes <= unit / 64 * 4);  // two numbers of 32 bits
+  CHECK(planned.moved_bytes == 4 * unit + 2 * planned.kernels[0].sweeps[0].saved_bytes);
+  CHECK(planned.kernels[0].sweeps[1].computed_again == std::vector<int>{0});
+}
+
+TEST_CASE("explain states what is saved, what is computed again and what is moved", "[cuda][plan][explain]") {
+  const std::string text = explain(planned);
+  CAPTURE(text);
+  for (const char* part :
+       {"dcolumns on a GPU of 132 multiprocessors", "walks n, 8192 steps of 24576 lanes",
+        "saves its carry at every tile", "backward, 2 operands read, 1 written", "sweep 1 computed again",
+        "floor (inputs once, outputs once) 1.12 GiB", "workspace"})
+    CHECK(text.find(part) != std::string::npos);
+}
+
+TEST_CASE("few long rows are planned as a look-back", "[cuda][plan][explain]") {
+  const auto p = plan<rows>(h200, x = shape<float>(1, 1 << 28), y = shape<float>(1, 1 << 28));
+  CHECK(p.kernels[0].plan.lookback_tiles > 1000);
+  CHECK(explain(p).find("look-back") != std::string::npos);
+  CHECK(p.moved_bytes == p.floor_bytes);
+}

@@ -1,0 +1,221 @@
+#include "ops/op_case.hpp"
+#include "scandsl/ops/lrpe_cosine.hpp"
+#include "support/catch.hpp"
+
+// lrpe_cosine and its backward against loops in float64.
+
+using namespace op_test;
+using ops::lrpe_activation;
+
+namespace {
+
+struct lrpe_case {
+  std::int64_t b = 2, n = 5, h = 2, d = 3;
+  bool one_head = false, one_feature = false;  ///< theta is [1, d] or [h, 1]
+  lrpe_activation act = lrpe_activation::none;
+  int act_dim = -1;
+  int position_rank = 0;  ///< 0: offset + index
+  std::int64_t offset = 0;
+  dtype type = dtype::float32, theta_type = dtype::float32;
+  unsigned layout_seed = 0;
+
+  extent_list x_extents() const { return {b, n, h, d}; }
+  extent_list y_extents() const { return {b, n, h, 2 * d}; }
+  extent_list theta_extents() const { return {one_head ? 1 : h, one_feature ? 1 : d}; }
+  std::int64_t theta_at(std::int64_t at_h, std::int64_t at_d) const {
+    return (one_head ? 0 : at_h) * theta_extents()[1] + (one_feature ? 0 : at_d);
+  }
+  std::int64_t count() const { return b * n * h * d; }
+};
+
+std::ostream& operator<<(std::ostream& out, const lrpe_case& c) {
+  return out << name_of(c.type) << " theta " << name_of(c.theta_type) << " [" << c.b << ", " << c.n << ", "
+             << c.h << ", " << c.d << "]" << (c.one_head ? " one head" : "")
+             << (c.one_feature ? " one feature" : "") << " act " << static_cast<int>(c.act) << " along "
+             << c.act_dim << " positions " << c.position_rank << " offset " << c.offset << " layout "
+             << c.layout_seed;
+}
+
+double sigmoid(double v) { return v < 0 ? std::exp(v) / (1 + std::exp(v)) : 1 / (1 + std::exp(-v)); }
+
+/// Everything in float64, x, theta and dy being what memory holds.
+struct lrpe_reference {
+  const lrpe_case& c;
+  std::vector<double> x, theta, dy;
+  std::vector<std::int64_t> positions;
+  std::vector<double> f, y, dx, dtheta;
+  double dx_terms = 0;  ///< the size of what a softmax's gradient is a difference of
+
+  std::size_t at(std::int64_t i, std::int64_t t, std::int64_t k, std::int64_t j) const {
+    return static_cast<std::size_t>(((i * c.n + t) * c.h + k) * c.d + j);
+  }
+  template <class F> void for_each(F visit) const {
+    for (std::int64_t i = 0; i < c.b; ++i)
+      for (std::int64_t t = 0; t < c.n; ++t)
+        for (std::int64_t k = 0; k < c.h; ++k)
+          for (std::int64_t j = 0; j < c.d; ++j) visit(i, t, k, j);
+  }
+  double position(std::int64_t i, std::int64_t t) const {
+    if (c.position_rank == 0) return static_cast<double>(c.offset + t);
+    return static_cast<double>(positions[static_cast<std::size_t>(c.position_rank == 1 ? t : i * c.n + t)]);
+  }
+  /// The elements over which a softmax runs through this one.
+  std::vector<std::size_t> row(std::int64_t i, std::int64_t t, std::int64_t k, std::int64_t j) const {
+    std::vector<std::size_t> places;
+    for (std::int64_t e = 0; e < (c.act_dim == 1 ? c.n : c.d); ++e)
+      places.push_back(c.act_dim == 1 ? at(i, e, k, j) : at(i, t, k, e));
+    return places;
+  }
+
+  void run() {
+    f = x;
+    for (double& v : f) {
+      if (c.act == lrpe_activation::relu) v = std::max(v, 0.0);
+      if (c.act == lrpe_activation::sigmoid) v = sigmoid(v);
+      if (c.act == lrpe_activation::silu) v = v * sigmoid(v);
+    }
+    if (c.act == lrpe_activation::softmax)
+      for_each([&](auto i, auto t, auto k, auto j) {
+        double most = -INFINITY, sum = 0;
+        for (const std::size_t e : row(i, t, k, j)) most = std::max(most, x[e]);
+        for (const std::size_t e : row(i, t, k, j)) sum += std::exp(x[e] - most);
+        f[at(i, t, k, j)] = std::exp(x[at(i, t, k, j)] - most) / sum;
+      });
+    y.resize(2 * x.size());
+    std::vector<double> df(x.size());
+    dtheta.assign(theta.size(), 0.0);
+    for_each([&](auto i, auto t, auto k, auto j) {
+      const auto which = static_cast<std::size_t>(c.theta_at(k, j));
+      const double p = position(i, t), angle = p * theta[which];
+      const std::size_t from = at(i, t, k, j),
+                        cosine = 2 * (from - static_cast<std::size_t>(j)) + static_cast<std::size_t>(j),
+                        sine = cosine + static_cast<std::size_t>(c.d);
+      y[cosine] = f[from] * std::cos(angle);
+      y[sine] = f[from] * std::sin(angle);
+      if (dy.empty()) return;
+      df[from] = dy[cosine] * std::cos(angle) + dy[sine] * std::sin(angle);
+      dtheta[which] += f[from] * p * (dy[sine] * std::cos(angle) - dy[cosine] * std::sin(angle));
+    });
+    dx = df;
+    for_each([&](auto i, auto t, auto k, auto j) {
+      const std::size_t e = at(i, t, k, j);
+      const double v = x[e], s = sigmoid(v);
+      if (c.act == lrpe_activation::relu) dx[e] = v > 0 ? df[e] : 0;
+      if (c.act == lrpe_activation::sigmoid) dx[e] = df[e] * s * (1 - s);
+      if (c.act == lrpe_activation::silu) dx[e] = df[e] * s * (1 + v * (1 - s));
+      if (c.act != lrpe_activation::softmax) return;
+      double mean = 0;
+      for (const std::size_t other : row(i, t, k, j)) mean += f[other] * df[other];
+      dx[e] = f[e] * (df[e] - mean);
+      dx_terms = std::max(dx_terms, std::fabs(f[e] * df[e]));
+    });
+  }
+};
+
+std::string mismatch_of(const lrpe_case& c, unsigned seed) {
+  std::mt19937 random(seed);
+  const op_case layouts{c.x_extents(), 0,      false,  false,        false, false, {}, 0,
+                        c.type,        c.type, c.type, c.layout_seed};
+  operand_memory x(random, layouts, c.type, c.x_extents(), false, random_values(random, c.count(), -2, 2));
+  operand_memory dy(random, layouts, c.type, c.y_extents(), false,
+                    random_values(random, 2 * c.count(), -1, 1));
+  operand_memory theta(random, layouts, c.theta_type, c.theta_extents(), false,
+                       random_values(random, count_of(c.theta_extents()), -1, 1));
+  operand_memory y(random, layouts, c.type, c.y_extents(), true),
+      dx(random, layouts, c.type, c.x_extents(), true),
+      dx_alone(random, layouts, c.type, c.x_extents(), true),
+      dtheta(random, layouts, c.theta_type, c.theta_extents(), true);
+  lrpe_reference expected{c, x.block.read(), theta.block.read(), dy.block.read(), {}, {}, {}, {}, {}};
+  for (std::int64_t i = 0; i < (c.position_rank == 2 ? c.b * c.n : c.n); ++i)
+    expected.positions.push_back(static_cast<std::int64_t>(random() % 60) - 20 + c.offset);
+  expected.run();
+
+  ops::lrpe_options options;
+  options.act = c.act;
+  options.act_dim = c.act_dim;
+  options.offset = c.position_rank == 0 ? c.offset : 5;  // which positions replace
+  const memory_of<std::int64_t> wide(expected.positions.begin(), expected.positions.end());
+  const memory_of<std::int32_t> narrow(expected.positions.begin(), expected.positions.end());
+  const extent_list at = c.position_rank == 2 ? extent_list{c.b, c.n} : extent_list{c.n};
+  if (c.position_rank > 0)
+    options.positions = seed % 2 == 0 ? array::of(wide.data(), at) : array::of(narrow.data(), at);
+  run_on_device([&](auto& device) { ops::lrpe_cosine(device, x.view(), theta.view(), y.view(), options); });
+  run_on_device([&](auto& device) {
+    ops::lrpe_cosine_backward(device, x.view(), theta.view(), {dy.view(), dx.view(), dtheta.view()}, options);
+  });
+  run_on_device([&](auto& device) {
+    ops::lrpe_cosine_backward(device, x.view(), theta.view(), {dy.view(), dx_alone.view(), {}}, options);
+  });
+  for (const operand_memory* each : {&y, &dx, &dx_alone, &dtheta})
+    if (!each->block.is_intact_around()) return "memory beside the outputs was written";
+  const bool in_double = c.type == dtype::float64;
+  std::string wrong = mismatch("y", c.type, expected.y, y.block.read(), in_double ? 1e-13 : 4e-6);
+  if (wrong.empty())
+    wrong = gradient_mismatch("dx", c.type, expected.dx, dx.block.read(), in_double ? 1e-13 : 4e-6,
+                              expected.dx_terms);
+  if (wrong.empty())
+    wrong = gradient_mismatch("dx alone", c.type, expected.dx, dx_alone.block.read(),
+                              in_double ? 1e-13 : 4e-6, expected.dx_terms);
+  if (wrong.empty())
+    wrong = gradient_mismatch("dtheta", c.theta_type, expected.dtheta, dtheta.block.read(),
+                              in_double ? 1e-12 : 1e-5);
+  return wrong;
+}
+
+std::string mismatch_of(const lrpe_case& c) {
+  static unsigned seed = 0;
+  return mismatch_of(c, ++seed);
+}
+
+}  // namespace
+
+TEST_CASE("lrpe_cosine agrees with loops, and its backward", "[ops][lrpe]") {
+  unsigned turn = 0;
+  for (const auto act : {lrpe_activation::none, lrpe_activation::relu, lrpe_activation::sigmoid,
+                         lrpe_activation::silu, lrpe_activation::softmax})
+    for (const int act_dim : {-1, 1}) {
+      if (act_dim == 1 && act != lrpe_activation::softmax) continue;
+      for (const auto& [one_head, one_feature] : {std::pair{false, false}, {true, false}, {false, true}})
+        for (const int position_rank : {0, 1, 2})
+          for (const auto& [type, theta_type] : {std::pair{dtype::float32, dtype::float32},
+                                                 {dtype::float64, dtype::float64},
+                                                 {dtype::bfloat16, dtype::float32},
+                                                 {dtype::float16, dtype::float16}}) {
+            lrpe_case c;
+            c.act = act, c.act_dim = act_dim, c.position_rank = position_rank;
+            c.one_head = one_head, c.one_feature = one_feature;
+            c.type = type, c.theta_type = theta_type;
+            c.layout_seed = turn % 4;
+            c.offset = turn % 3 == 0 ? 100 : 0;
+            ++turn;
+            INFO(c);
+            CHECK(mismatch_of(c) == "");
+          }
+    }
+}
+
+TEST_CASE("lrpe_cosine takes any size", "[ops][lrpe]") {
+  const std::vector<extent_list> sizes = {{1, 1, 1, 1},   {2, 0, 2, 3},   {0, 4, 2, 3}, {3, 7, 1, 5},
+                                          {1, 300, 2, 1}, {2, 33, 3, 67}, {2, 3, 1, 1}, {5, 2, 4, 129},
+                                          {2, 3, 2, 0},   {2, 3, 0, 4}};
+  for (const extent_list& size : sizes)
+    for (const auto act : {lrpe_activation::none, lrpe_activation::silu, lrpe_activation::softmax})
+      for (const int position_rank : {0, 2}) {
+        lrpe_case c;
+        c.b = size[0], c.n = size[1], c.h = size[2], c.d = size[3];
+        c.act = act, c.position_rank = position_rank;
+        INFO(c);
+        CHECK(mismatch_of(c) == "");
+      }
+}
+
+TEST_CASE("far positions keep the angle's digits", "[ops][lrpe]") {
+  for (const std::int64_t offset :
+       {std::int64_t{1} << 20, (std::int64_t{1} << 24) - 8, std::int64_t{1} << 30})
+    for (const int position_rank : {0, 1}) {
+      lrpe_case c;
+      c.offset = offset, c.position_rank = position_rank;
+      INFO(c);
+      CHECK(mismatch_of(c) == "");
+    }
+}

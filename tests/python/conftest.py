@@ -1,0 +1,53 @@
+"""Where the tests find what is built: set by CTest (tests/CMakeLists.txt)."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+# Each op is tested alone; what other processes on the machine leave is enough.
+torch.set_num_threads(2)
+
+
+def pytest_collection_modifyitems(items: list) -> None:
+    for item in items:
+        if not item.get_closest_marker("builds"):
+            item.add_marker("ops")
+
+
+def run(*command: object, **options: object) -> str:
+    """What a command prints; its messages are shown where it fails."""
+    result = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
+    assert result.returncode == 0, f"{command}\n{result.stdout}\n{result.stderr}"
+    return result.stdout
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The C++ library, installed from the build tree."""
+    build = os.environ.get("SCANDSL_BUILD")
+    if not build:
+        pytest.skip("SCANDSL_BUILD names no build tree")
+    prefix = tmp_path_factory.mktemp("installed")
+    run("cmake", "--install", build, "--prefix", prefix)
+    return prefix
+
+
+@pytest.fixture(scope="session")
+def extension(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library that tests/python/own builds with CMake, as an author of an extension would."""
+    build = tmp_path_factory.mktemp("extension")
+    source = PROJECT / "tests/python/own"
+    options = {
+        "CMAKE_BUILD_TYPE": "Release",
+        "CMAKE_PREFIX_PATH": installed,
+        "Python3_EXECUTABLE": sys.executable,
+    }
+    run("cmake", "-S", source, "-B", build, *(f"-D{name}={value}" for name, value in options.items()))
+    run("cmake", "--build", build)
+    return build / "own_ops.so"
