@@ -43,6 +43,12 @@ have_header() {
   return 1
 }
 
+# Its own header: cblas.h may be another BLAS's. cmake/scandsl-openblas.cmake looks in the same folders.
+have_openblas() {
+  have_header openblas_config.h openblas-openmp/openblas_config.h openblas-pthread/openblas_config.h \
+    openblas/openblas_config.h
+}
+
 have_venv() { python3 -c 'import sys, venv, ensurepip; assert sys.version_info >= (3, 9)' 2>/dev/null; }
 
 # Where CMakeLists.txt looks for it, too.
@@ -69,7 +75,7 @@ demo_needs() {
   need cmake "cmake >= $least_cmake" have_cmake
   need ninja-build "ninja" command -v ninja
   need libboost-dev "Boost >= 1.74 (header boost/hana.hpp)" have_header boost/hana.hpp
-  need libopenblas-openmp-dev "OpenBLAS (header cblas.h)" have_header cblas.h openblas/cblas.h
+  need libopenblas-openmp-dev "OpenBLAS (header openblas_config.h)" have_openblas
   need libxsimd-dev "xsimd >= 8 (header xsimd/xsimd.hpp)" have_header xsimd/xsimd.hpp
 }
 

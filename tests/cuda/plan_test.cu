@@ -30,6 +30,11 @@ const cuda_plan planned =
                    dx = shape<bfloat16>(12, 8192, 2048));
 // [/doc:gradient]
 
+constexpr axis<"h"> h;
+constexpr tensor<"theta"> theta;
+inline constexpr auto encoded =
+    op<"encoded">(out<"y">(b, n, h, d) = x(b, n, h, d) * cos_of_product(index(n), theta(h, d)));
+
 constexpr std::int64_t unit = std::int64_t{12} * 8192 * 2048 * 2;
 
 }  // namespace
@@ -70,4 +75,19 @@ TEST_CASE("few long rows are planned as a look-back", "[cuda][plan][explain]") {
   CHECK(p.kernels[0].plan.lookback_tiles > 1000);
   CHECK(explain(p).find("look-back") != std::string::npos);
   CHECK(p.moved_bytes == p.floor_bytes);
+}
+
+TEST_CASE("an encoding is walked along its positions, a few at a time, and its cosines rotate",
+          "[cuda][plan][explain]") {
+  const auto p = plan<encoded>(h200, x = shape<bfloat16>(12, 8192, 12, 128), theta = shape<float>(12, 128),
+                               y = shape<bfloat16>(12, 8192, 12, 128));
+  REQUIRE(p.kernels.size() == 1);
+  CHECK(p.kernels[0].one_tile);
+  CHECK(p.kernels[0].tile_steps == 8);
+  CHECK(p.kernels[0].sweeps[0].rotates);
+  CHECK(p.moved_bytes <= p.floor_bytes);
+  const std::string text = explain(p);
+  CAPTURE(text);
+  CHECK(text.find("walks n") != std::string::npos);
+  CHECK(text.find("sines and cosines by rotation") != std::string::npos);
 }

@@ -26,6 +26,8 @@ struct cuda_strip_policy {
   /// Of programs of several sweeps: few lanes and many steps a thread, for each sweep joins the threads once
   /// more. (4 x 8 and 2 x 16 of 128 threads: 0.39 and 0.45 of a copy for the gradient of logcumsumexp.)
   static constexpr int lanes_of_sweeps = 2, steps_of_sweeps = 16;
+  /// Of programs without scans: what a thread computes once for all of its steps weighs as much as they do.
+  static constexpr int threads_of_maps = 128, held_words_of_maps = 64;
 };
 
 /// Sizes of the row arrangement (exec/cuda/row.cuh).
@@ -218,7 +220,9 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
       detail::power_of_two_above((length + shape.strip_steps - 1) / shape.strip_steps, shape.strip_threads);
   const int fewest = cuda_strip_policy::fewest_bytes * shape.row_steps / (16 * shape.strip_lanes);
   plan.lane_threads =
-      std::clamp(shape.strip_threads / segments_wanted, fewest, cuda_strip_policy::most_lane_threads);
+      p.scans.count == 0  // no thread waits for another: memory is taken in the order of its addresses
+          ? shape.strip_threads
+          : std::clamp(shape.strip_threads / segments_wanted, fewest, cuda_strip_policy::most_lane_threads);
   plan.lane_threads =
       std::min(plan.lane_threads, detail::power_of_two_above(units, cuda_strip_policy::most_lane_threads));
   // Wider pieces of a row where there are blocks enough for every multiprocessor all the same.

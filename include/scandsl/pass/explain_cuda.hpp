@@ -9,6 +9,7 @@ struct cuda_sweep_summary {
   int operands_read = 0, operands_written = 0;
   std::int64_t saved_bytes = 0;     ///< of the carries with which it came to its tiles
   std::vector<int> computed_again;  ///< earlier sweeps, numbered from 0
+  bool rotates = false;             ///< sines and cosines follow from those of the step before
 };
 
 struct cuda_kernel_summary {
@@ -49,6 +50,7 @@ inline std::string sweep_text(const cuda_kernel_summary& k, int i) {
   std::string text =
       sweep_heading_text(k.kernel, k.table, i) + operands_text(sweep.operands_read, sweep.operands_written);
   for (const int earlier : sweep.computed_again) text += message(", sweep ", earlier + 1, " computed again");
+  if (sweep.rotates) text += ", sines and cosines by rotation";
   if (sweep.saved_bytes > 0) text += ", saves its carry at every tile: " + size_text(sweep.saved_bytes);
   return text + "\n";
 }

@@ -3,6 +3,7 @@
 
 #include "scandsl/core/arithmetic.hpp"
 #include "scandsl/core/dtype.hpp"
+#include "scandsl/expr/primitives.hpp"
 
 /// Arithmetic for kernels whose operands all have 16 bits: float32 with the hardware's approximations of a
 /// few functions, each named here with the error that the CUDA C++ Programming Guide and the PTX manual
@@ -34,9 +35,11 @@ __device__ __forceinline__ approximate operator-(approximate x, approximate y) {
 __device__ __forceinline__ approximate operator*(approximate x, approximate y) {
   return approximate(x.value * y.value);
 }
-/// Correctly rounded.
+/// Relative error 2^-22.
 __device__ __forceinline__ approximate operator/(approximate x, approximate y) {
-  return approximate(x.value / y.value);
+  float quotient;
+  asm("div.full.f32 %0, %1, %2;" : "=f"(quotient) : "f"(x.value), "f"(y.value));
+  return approximate(quotient);
 }
 __device__ __forceinline__ bool operator<(approximate x, approximate y) { return x.value < y.value; }
 __device__ __forceinline__ bool operator<=(approximate x, approximate y) { return x.value <= y.value; }
@@ -166,5 +169,17 @@ template <> struct arithmetic<cuda_detail::approximate> {
   __device__ __forceinline__ static V fma(V x, V y, V z) { return V(exact::fma(x.value, y.value, z.value)); }
   __device__ __forceinline__ static V select(bool condition, V x, V y) { return condition ? x : y; }
 };
+
+namespace cuda_detail {
+template <class V> SCANDSL_HD V short_sigmoid(V x) {
+  return V(reciprocal_approximate(1.0F + exp2_approximate(-x.value * arithmetic<V>::log2_e)));
+}
+}  // namespace cuda_detail
+/// Relative error 2^-20: of the exponential, the sum and the reciprocal. 0 below -87, where it is less than
+/// 2^-125.
+template <>
+SCANDSL_HD cuda_detail::approximate primitive::sigmoid_op::value(cuda_detail::approximate x) {
+  return cuda_detail::short_sigmoid(x);
+}
 
 }  // namespace scandsl

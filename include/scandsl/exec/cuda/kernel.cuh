@@ -70,6 +70,19 @@ template <class Group> constexpr bool find_last(int s) {
 }
 template <class Group, int S = 0> inline constexpr bool uses_last = find_last<Group>(S);
 
+/// Whether sweep s reads nothing of its scans but their last values.
+template <class Group> constexpr bool find_only_reduces(int s) {
+  for (int i = 0; i < Group::value.nodes.count; ++i) {
+    const node& n = Group::value.nodes[i];
+    if ((n.op == opcode::scan || n.op == opcode::carry) && Group::plan.sweep_of_scan[n.target] == s &&
+        (Group::plan.sweep[s].from[i] != source::unused ||
+         Group::plan.aggregate[s].from[i] != source::unused))
+      return false;
+  }
+  return find_last<Group>(s);
+}
+template <class Group, int S> inline constexpr bool only_reduces = find_only_reduces<Group>(S);
+
 /// Whether store i is made behind the last sweep.
 template <class Group> constexpr bool stored_once(int i) {
   for (const std::int16_t store : Group::plan.boundary[Group::plan.sweeps].stores)
@@ -80,6 +93,11 @@ template <class Group> constexpr bool stored_once(int i) {
 constexpr bool walks_along(const schedule& plan, axis_mask axes) {
   return plan.axis < 0 ? axes != 0 : (axes >> plan.axis & 1U) != 0;
 }
+
+/// Whether tensor T is the position along the walked axis, the same in all lanes.
+template <class Group, int T>
+inline constexpr bool counts_the_walk = Group::value.tensors[T].role == tensor_role::positions &&
+                                        Group::value.tensors[T].axes[0] == Group::plan.axis;
 
 /// Whether sweep s reads node i, a load, from memory.
 template <class Group> constexpr bool sweep_reads(int s, int i) {
@@ -158,16 +176,19 @@ template <class Group, int T> inline constexpr bool is_walked = find_walked<Grou
 template <class Group, int T> constexpr bool find_placed() {
   for (int s = 0; s < Group::plan.sweeps; ++s)
     for (int i = 0; i < Group::value.nodes.count; ++i)
-      if (Group::value.nodes[i].target == T && (reads_in_place<Group>(s, i) || gathers<Group>(s, i)))
+      if (Group::value.nodes[i].target == T &&
+          (reads_in_place<Group>(s, i) || gathers<Group>(s, i) ||
+           (Group::value.nodes[i].op == opcode::load && sweep_reads<Group>(s, i))))
         return true;
   return is_walked<Group, T>;
 }
+template <class Group, int T> inline constexpr bool is_placed = find_placed<Group, T>();
 template <class Group> struct placed_tensors {  ///< as numbers: those whose place sweeps need to know
   static constexpr node_list list = [] {
     node_list tensors;
     for_each_index(std::make_integer_sequence<int, Group::value.tensors.count>{},
                    [&]<int T>(index_constant<T>) {
-                     if (find_placed<Group, T>()) tensors.push_back(T);
+                     if (is_placed<Group, T>) tensors.push_back(T);
                    });
     return tensors;
   }();
@@ -198,6 +219,24 @@ template <class Group> struct still_loads {  ///< read in sweeps, but the same a
           break;
         }
     return nodes;
+  }();
+};
+template <class Group, int B>
+struct tensors_at_boundary {  ///< as numbers: those that boundary B reads or writes
+  static constexpr node_list list = [] {
+    bool used[max_tensors] = {};
+    for (int i = 0; i < Group::value.nodes.count; ++i) {
+      const node& n = Group::value.nodes[i];
+      const source from = Group::plan.boundary[B].from[i];
+      if (n.op == opcode::load && from == source::memory) used[n.target] = true;
+      if (n.op == opcode::gather && from == source::computed) used[n.target] = true;
+    }
+    for (const std::int16_t store : Group::plan.boundary[B].stores)
+      used[Group::value.stores[store].tensor] = true;
+    node_list tensors;
+    for (int t = 0; t < Group::value.tensors.count; ++t)
+      if (used[t]) tensors.push_back(t);
+    return tensors;
   }();
 };
 template <class Group> struct kept_nodes {  ///< computed at a boundary, used later

@@ -62,12 +62,17 @@ template <class K> struct tile_policy {
       lanes /= 2;
     return lanes;
   }();
+  static constexpr bool is_map = group::plan.sweeps == 1 && scan_count<group> == 0;
+  static constexpr int strip_held_words =
+      is_map ? cuda_strip_policy::held_words_of_maps : cuda_strip_policy::held_words;
   static constexpr int strip_steps = static_cast<int>(std::bit_floor(static_cast<unsigned>(
-      std::clamp(std::min(4 * cuda_strip_policy::held_words /
+      std::clamp(std::min(4 * strip_held_words /
                               ((several_sweeps ? strip_lanes : width) * smallest_element * walked_loads_most),
                           unrolled_steps(strip_lanes)),
                  2, several_sweeps ? cuda_strip_policy::steps_of_sweeps : cuda_strip_policy::most_steps))));
-  static constexpr int strip_threads = several_sweeps || state_words > 1 ? 128 : 256;
+  static constexpr int strip_threads = is_map ? cuda_strip_policy::threads_of_maps
+                                       : several_sweeps || state_words > 1 ? 128
+                                                                           : 256;
   static constexpr int row_held_words =
       several_sweeps ? cuda_row_policy::held_words_of_sweeps : cuda_row_policy::held_words;
   static constexpr int row_vectors = [] {

@@ -39,6 +39,8 @@ cuda_kernel_summary summarise(const program& p, const walk_table& table, const p
     cuda_sweep_summary sweep;
     const std::int64_t bytes = bytes_read<fast, S>(bound, sweep.operands_read);
     sweep.operands_written = table.sweep[S].stores.count;
+    sweep.rotates = size_of_list<rotating_nodes<fast, stage_kind::sweep, S>> > 0 ||
+                    size_of_list<rotating_nodes<fast, stage_kind::aggregate, S>> > 0;
     for (int q = 0; q < S; ++q)
       if (replays<group>(S, q)) sweep.computed_again.push_back(q);
     if (!result.one_tile) {
@@ -78,7 +80,7 @@ template <const program& P, class... B> cuda_plan plan(const cuda_device& device
               const program& p = kernel_program<P, K>;
               const problem part = kernel_problem(P, bound, p, space, cuda_detail::scratch_dtype<C>);
               result.kernels.push_back(cuda_detail::summarise<cuda_detail::kernel_for<P, K, C, types>>(
-                  p, kernel_table<P, K>, part, make_iteration_space(p, part), device));
+                  p, cuda_table<P, K>, part, make_iteration_space(p, part), device));
               result.moved_bytes += result.kernels.back().read_bytes + result.kernels.back().written_bytes;
             });
         return cuda_detail::run_typed<P, C, types, true>(cuda{nullptr}, bound, space, device);

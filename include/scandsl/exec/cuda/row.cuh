@@ -66,6 +66,7 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
     __device__ __forceinline__ bool whole(int t) const {
       return thread.a.tensor[t].mode == access::vector && within;
     }
+    static constexpr __device__ __forceinline__ bool has(int) { return true; }
     __device__ __forceinline__ std::int64_t first(int t) const {
       return thread.place[t] + of_tile.low + (reversed ? start - ((Vectors - 1) * apart + Width - 1) : start);
     }

@@ -3,6 +3,7 @@
 #include "scandsl/exec/cuda/launch.cuh"
 #include "scandsl/exec/cuda_executor.hpp"
 #include "scandsl/exec/validate.hpp"
+#include "scandsl/pass/prepare_cuda.hpp"
 
 namespace scandsl {
 
@@ -11,7 +12,7 @@ namespace cuda_detail {
 template <const program& P, int K> struct framed_group;
 template <const program& P, int K> struct kernel_group {
   static constexpr const program& value = kernel_program<P, K>;
-  static constexpr const schedule& plan = kernel_schedule<P, K>;
+  static constexpr const schedule& plan = cuda_schedule<P, K>;
   using robust = kernel_group;
   using framed = std::conditional_t<has_framed_program<P, K>, framed_group<P, K>, kernel_group>;
 };
@@ -129,11 +130,11 @@ std::int64_t run_typed(const cuda& executor, const problem& bound, const iterati
         view.data = scratch_of[number];
       }
     const iteration_space own = make_iteration_space(p, part);
-    const std::int64_t bytes = scratch_bytes<kernel>(p, kernel_table<P, K>, part, own, device);
+    const std::int64_t bytes = scratch_bytes<kernel>(p, cuda_table<P, K>, part, own, device);
     // What sweeps save is needed; a look-back without memory is a walk.
     constexpr bool needed = saved_components<kernel_group<P, K>> > 0;
     void* const scratch = bytes == 0 ? nullptr : needed ? need(bytes) : memory.take_if_there(bytes);
-    if constexpr (!Dry) launch<kernel>(p, kernel_table<P, K>, part, own, device, scratch, executor.stream);
+    if constexpr (!Dry) launch<kernel>(p, cuda_table<P, K>, part, own, device, scratch, executor.stream);
   });
   return memory.used;
 }

@@ -102,11 +102,11 @@ private:
     });
   }
 
-  /// Steps that do not exist come last. One sweep leaves a tile that has such to others if it wants the
-  /// states behind them; several mask them.
+  /// Steps that do not exist come last. Where the states behind them are wanted, several sweeps and
+  /// reductions mask them; a single scan, whose tiles are full but for the last ones, leaves those to others.
   template <int S>
-  static constexpr bool behind_wanted = sweep_count<group> > 1 &&
-                                        (uses_last<group, S> || scales_others<group>(S));
+  static constexpr bool behind_wanted =
+      (sweep_count<group> > 1 || only_reduces<group, S>) && (uses_last<group, S> || scales_others<group>(S));
   template <int S, bool Back, class Tile>
   static constexpr tile_mask mask = !Back && !behind_wanted<S> ? tile_mask::none
                                     : Tile::has_parts          ? tile_mask::steps

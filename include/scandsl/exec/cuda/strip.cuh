@@ -55,8 +55,9 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
     }
     __device__ __forceinline__ int count(int v) const { return v < existing ? thread.valid : 0; }
     __device__ __forceinline__ bool whole(int t) const {
-      return thread.a.tensor[t].mode == access::vector && existing == Steps && thread.valid == Lanes;
+      return thread.a.tensor[t].mode == access::vector && existing > 0 && thread.valid == Lanes;
     }
+    __device__ __forceinline__ bool has(int v) const { return v < existing; }
     __device__ __forceinline__ std::int64_t first(int t) const {
       return thread.place[t] + position(0, 0) * thread.a.walk[0].stride[t];
     }

@@ -46,8 +46,8 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
     threads.template find<false>(blockIdx.x, thread);
     auto now =
         threads.template tile_at<all_sweeps>(thread, {0, static_cast<int>(thread.high)}, a.reversed[0]);
-    thread.load_still();
     now.load();
+    thread.load_still();
     states<group, C> before[runs];
     bool fits = true;
     for_each_index(sweep_numbers{}, [&]<int S>(index_constant<S>) {

@@ -99,6 +99,42 @@ __device__ __forceinline__ V element_at(const tensor_argument& memory, std::int6
     return load_any<V>(memory.data, memory.type, offset);
 }
 
+/// Elements `apart` from each other; 0 for those from `count` on.
+template <class T, int Lanes, class V>
+__device__ __forceinline__ void load_lanes(const T* first, std::int64_t apart, int count,
+                                           V (&values)[Lanes]) {
+#pragma unroll
+  for (int lane = 0; lane < Lanes; ++lane) {
+    values[lane] = V(0);
+    if (lane >= count) continue;
+    if constexpr (std::is_integral_v<V>)
+      values[lane] = saturated<V>(first[lane * apart]);
+    else
+      values[lane] = widen<T, V>(first[lane * apart]);
+  }
+}
+/// ... of any type. The switch is outside of the loop over lanes.
+template <int Lanes, class V>
+__device__ __forceinline__ void load_lanes(const tensor_argument& memory, std::int64_t offset,
+                                           std::int64_t apart, int count, V (&values)[Lanes]) {
+  const auto load = [&]<class T>(std::type_identity<T>) {
+    load_lanes(static_cast<const T*>(memory.data) + offset, apart, count, values);
+  };
+  if constexpr (std::is_integral_v<V>) {
+    if (memory.type == dtype::int32)
+      load(std::type_identity<std::int32_t>{});
+    else
+      load(std::type_identity<std::int64_t>{});
+  } else {
+    switch (memory.type) {
+    case dtype::float64: return load(std::type_identity<double>{});
+    case dtype::bfloat16: return load(std::type_identity<bfloat16>{});
+    case dtype::float16: return load(std::type_identity<float16>{});
+    default: return load(std::type_identity<float>{});
+    }
+  }
+}
+
 /// What node I, a load, reads at offset() of its tensor; 0 where nothing exists.
 template <class Group, int I, class C, class A, class Offset>
 __device__ __forceinline__ value_of_node<Group, I, C> load_at(const A& a, bool exists, Offset offset) {
@@ -228,40 +264,63 @@ template <class K, int Lanes> struct lane_group {
   }
 
   /// Of tensor t, which is read or written once a lane.
-  __device__ __forceinline__ std::int64_t offset_once(int t, int lane) const {
-    return lane_offset(a, t, unit) + lane * a.inner_stride[t] + segment_offset(t);
+  template <int T> __device__ __forceinline__ std::int64_t offset_once() const {
+    return (is_placed<group, T> ? place[T] : lane_offset(a, T, unit)) + segment_offset(T);
   }
 
-  template <int I> __device__ __forceinline__ value_of_node<group, I, C> load_once(int lane) const {
-    return load_at<group, I, C>(a, lane < valid, [&] { return offset_once(node_at<group, I>.target, lane); });
-  }
+  /// Offsets of what a boundary reads or writes, found once for all lanes.
+  template <int B> struct offsets_at_boundary {
+    std::int64_t of[arguments::slots];
+    __device__ __forceinline__ explicit offsets_at_boundary(const lane_group& lanes) {
+      for_each_index(sequence_of<tensors_at_boundary<group, B>>{},
+                     [&]<int T>(index_constant<T>) { of[T] = lanes.template offset_once<T>(); });
+    }
+  };
 
   __device__ __forceinline__ void load_still() {
     for_each_index(sequence_of<still_loads<group>>{}, [&]<int I>(index_constant<I>) {
-      constexpr int at = position_in<still_loads<group>, I>;
+      constexpr int at = position_in<still_loads<group>, I>, t = node_at<group, I>.target;
+      constexpr tensor_decl declared = tensor_at<group, t>;
+      using V = value_of_node<group, I, C>;
+      V values[Lanes];
+      const std::int64_t first = offset_once<t>();
+      if constexpr (declared.role == tensor_role::positions) {
 #pragma unroll
-      for (int lane = 0; lane < Lanes; ++lane) still[at][lane] = as_kept<C>(load_once<I>(lane));
+        for (int lane = 0; lane < Lanes; ++lane)
+          values[lane] = static_cast<V>(first + lane * a.inner_stride[t]);
+      } else {
+        if (declared.optional && !a.tensor[t].bound)
+#pragma unroll
+          for (int lane = 0; lane < Lanes; ++lane) values[lane] = static_cast<V>(declared.fallback);
+        else
+          load_lanes(a.tensor[t], first, a.inner_stride[t], valid, values);
+      }
+#pragma unroll
+      for (int lane = 0; lane < Lanes; ++lane) still[at][lane] = as_kept<C>(values[lane]);
     });
   }
 
-  struct boundary_memory {
+  template <int B> struct boundary_memory {
     static constexpr bool takes_branches = true;
     lane_group& lanes;
+    const offsets_at_boundary<B>& first;
     int lane;
+    __device__ __forceinline__ std::int64_t offset(int t) const {
+      return first.of[t] + lane * lanes.a.inner_stride[t];
+    }
     template <int I> __device__ __forceinline__ value_of_node<group, I, C> read(index_constant<I>) const {
       constexpr node each = node_at<group, I>;
       constexpr int kept_at = position_in<kept_nodes<group>, I>;
       if constexpr (kept_at >= 0 && each.op != opcode::load)
         return from_kept<group, I>(lanes.kept[kept_at][lane]);
       else
-        return lanes.template load_once<I>(lane);
+        return load_at<group, I, C>(lanes.a, lane < lanes.valid, [&] { return offset(each.target); });
     }
     template <int I, class... Position>
     __device__ __forceinline__ value_of_node<group, I, C> gather(index_constant<I>,
                                                                  Position... positions) const {
       return gather_at<group, I, C>(
-          lanes.a, lane < lanes.valid, [&] { return lanes.offset_once(node_at<group, I>.target, lane); },
-          positions...);
+          lanes.a, lane < lanes.valid, [&] { return offset(node_at<group, I>.target); }, positions...);
     }
     template <int S, int Component>
     __device__ __forceinline__ C last(index_constant<S>, index_constant<Component>) const {
@@ -275,10 +334,11 @@ template <class K, int Lanes> struct lane_group {
   template <int B> __device__ __forceinline__ void boundary() {
     using here = stage<group, stage_kind::boundary, B>;
     auto u = here::evaluate_uniforms(a.parameters);
+    const offsets_at_boundary<B> first(*this);
 #pragma unroll
     for (int lane = 0; lane < Lanes; ++lane) {
       typename here::template variables<C> v;
-      here::evaluate(u, v, boundary_memory{*this, lane});
+      here::evaluate(u, v, boundary_memory<B>{*this, first, lane});
       for_each_index(std::make_integer_sequence<int, stage_of<group, stage_kind::boundary, B>.keeps.count>{},
                      [&]<int N>(index_constant<N>) {
                        constexpr int node_index = stage_of<group, stage_kind::boundary, B>.keeps[N];
@@ -294,15 +354,15 @@ template <class K, int Lanes> struct lane_group {
             else
               target = here::template get<initial>(u, v);
           });
-      for_each_index(std::make_integer_sequence<int, stage_of<group, stage_kind::boundary, B>.stores.count>{},
-                     [&]<int N>(index_constant<N>) {
-                       constexpr store_decl store =
-                           store_at<group, stage_of<group, stage_kind::boundary, B>.stores[N]>;
-                       constexpr int t = store.tensor;
-                       const C value = here::template get<store.value>(u, v);
-                       if (writes && lane < valid && a.tensor[t].bound)
-                         store_any<C>(a.tensor[t].data, a.tensor[t].type, offset_once(t, lane), value);
-                     });
+      for_each_index(
+          std::make_integer_sequence<int, stage_of<group, stage_kind::boundary, B>.stores.count>{},
+          [&]<int N>(index_constant<N>) {
+            constexpr store_decl store = store_at<group, stage_of<group, stage_kind::boundary, B>.stores[N]>;
+            constexpr int t = store.tensor;
+            const C value = here::template get<store.value>(u, v);
+            if (writes && lane < valid && a.tensor[t].bound)
+              store_any<C>(a.tensor[t].data, a.tensor[t].type, first.of[t] + lane * a.inner_stride[t], value);
+          });
     }
   }
 };
@@ -349,7 +409,8 @@ template <class K, stage_kind Kind, int Sweep, int Round, bool Framed, class Til
     else if constexpr (position_in<still_loads<group>, I> >= 0)
       return from_kept<group, I>(tile.thread.still[position_in<still_loads<group>, I>][Tile::lane_of(run)]);
     else if constexpr (is_integer(node_at<group, I>))
-      return load_at<group, I, C>(tile.thread.a, exists(), [&] { return offset(node_at<group, I>.target); });
+      return load_at<group, I, C>(tile.thread.a, exists(),
+                                  [&] { return offset<node_at<group, I>.target>(); });
     else
       return tile.read(which, run, step);
   }
@@ -360,15 +421,20 @@ template <class K, stage_kind Kind, int Sweep, int Round, bool Framed, class Til
   __device__ __forceinline__ value_of_node<group, I, C> gather(index_constant<I>,
                                                                Position... positions) const {
     return gather_at<group, I, C>(
-        tile.thread.a, exists(), [&] { return offset(node_at<group, I>.target); }, positions...);
+        tile.thread.a, exists(), [&] { return offset<node_at<group, I>.target>(); }, positions...);
   }
   __device__ __forceinline__ bool exists() const {
     return step < tile.steps(run) && Tile::lane_of(run) < tile.thread.valid;
   }
-  /// Of this step and lane in tensor t, in elements.
-  __device__ __forceinline__ std::int64_t offset(int t) const {
-    return tile.thread.place[t] + walk_offset(tile.thread.a, t, tile.position(run, step)) +
-           Tile::lane_of(run) * tile.thread.a.inner_stride[t];
+  /// Of this step and lane in tensor T, in elements.
+  template <int T> __device__ __forceinline__ std::int64_t offset() const {
+    const auto& a = tile.thread.a;
+    const std::int64_t position = tile.position(run, step),
+                       along = Tile::anywhere ? walk_offset(a, T, position) : position * a.walk[0].stride[T];
+    if constexpr (counts_the_walk<group, T>)
+      return tile.thread.place[T] + along;
+    else
+      return tile.thread.place[T] + along + Tile::lane_of(run) * a.inner_stride[T];
   }
   template <int S, int Component>
   __device__ __forceinline__ C last(index_constant<S>, index_constant<Component>) const {
@@ -432,6 +498,7 @@ template <class K, int Lanes> struct one_step {
   __device__ __forceinline__ int steps(int) const { return 1; }
   __device__ __forceinline__ std::int64_t position(int, int) const { return at; }
   __device__ __forceinline__ int count(int) const { return thread.valid; }
+  static constexpr __device__ __forceinline__ bool has(int) { return true; }
   __device__ __forceinline__ bool whole(int t) const {
     return thread.valid == Lanes && thread.a.walk_dimensions == 1 &&
            (Lanes == 1 || thread.a.tensor[t].mode == access::vector);

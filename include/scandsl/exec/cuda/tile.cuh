@@ -1,6 +1,7 @@
 #pragma once
 #include <cuda_pipeline_primitives.h>
 
+#include "scandsl/exec/cuda/rotation.cuh"
 #include "scandsl/exec/cuda/thread.cuh"
 #include "scandsl/pass/cuda_plan.hpp"
 
@@ -94,6 +95,7 @@ enum class tile_mask { none, runs, steps };
 template <class Tile> struct replayed_run {
   using C = typename Tile::C;
   static constexpr int count = size_of_list<replayed_nodes<typename Tile::group>>;
+  static constexpr bool anywhere = Tile::anywhere;
 
   const Tile& tile;
   decltype((std::declval<const Tile&>().thread)) thread;
@@ -122,7 +124,8 @@ template <class Tile> struct replayed_run {
 ///   steps(run)          steps of a run that exist (the first ones)
 ///   position(run, step) of the walk
 ///   count(v)            elements of vector v that exist
-///   whole(t)            whether one access reaches each of its vectors in tensor t
+///   whole(t)            whether one access reaches each of its vectors in tensor t that it has
+///   has(v)              whether it has vector v, where one access reaches each; it has vector 0
 ///   first(t), next(t)   the first vector's address, in elements, and from one to the next, where one access
 ///                       reaches each
 ///   path(t, v)          else
@@ -192,7 +195,7 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
         const std::int64_t next = this->next(t);
 #pragma unroll
         for (int v = 0; v < vectors; ++v)
-          __pipeline_memcpy_async(in_stage<I>(stage, v), first + v * next, vector_bytes<I>);
+          if (this->has(v)) __pipeline_memcpy_async(in_stage<I>(stage, v), first + v * next, vector_bytes<I>);
       }
     });
   }
@@ -232,14 +235,19 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
     const int limit = this->steps(run);
     const replayed_run<tile> here = replay<Q, Framed>(run, before);
     const states<group, C> start = state;
+    using memory = step_memory<K, stage_kind::aggregate, Q, Round, Framed, replayed_run<tile>>;
+    rotation<K, stage_kind::aggregate, Q> rotating[1];
+    rotate<memory, Back>(rotating, u, run, &here, 0, state);
 #pragma unroll
     for (int i = 0; i < length; ++i) {
       const int step = Back ? length - 1 - i : i;
       if (Masked == tile_mask::steps && !Back && step >= limit) continue;
       typename fold_stage<Q>::template variables<C> v;
-      fold_stage<Q>::evaluate(u, v,
-                              step_memory<K, stage_kind::aggregate, Q, Round, Framed, replayed_run<tile>>{
-                                  here, run, step, state, Masked != tile_mask::steps || step < limit});
+      fold_stage<Q>::evaluate(
+          u, v,
+          rotated_memory<memory, rotation<K, stage_kind::aggregate, Q>>{
+              {here, run, step, state, Masked != tile_mask::steps || step < limit}, rotating[0]});
+      rotating[0].advance();
       for_each_index(sequence_of<remembered_nodes<group, Q>>{}, [&]<int I>(index_constant<I>) {
         remembered[position_in<remembered_nodes<group, Q>, I>][run][step] =
             fold_stage<Q>::template get<I>(u, v);
@@ -293,11 +301,13 @@ private:
                                                replayed_run<tile>& known) const {
     auto u = sweep_stage<Q>::evaluate_uniforms(this->thread.a.parameters);
     states<group, C> state = before;
+    rotation<K, stage_kind::sweep, Q> rotating[1];
+    rotate<memory_of_sweep<Q, Framed>, Back>(rotating, u, run, &known, 0, state);
 #pragma unroll
     for (int i = 0; i < length; ++i) {
       const int step = Back ? length - 1 - i : i;
       typename sweep_stage<Q>::template variables<C> v;
-      step_of<Q, Framed, Back>(u, v, known, run, step, state);
+      step_of<Q, Framed, Back>(u, v, known, run, step, state, rotating[0]);
       for_each_index(std::make_integer_sequence<int, stage_of<group, stage_kind::sweep, Q>.keeps.count>{},
                      [&]<int N>(index_constant<N>) {
                        constexpr int node_index = stage_of<group, stage_kind::sweep, Q>.keeps[N];
@@ -309,11 +319,26 @@ private:
   /// Framed: where nothing is left to others, every step is masked.
   template <int Q, bool Framed, bool Back, class Uniforms, class Variables>
   __device__ __forceinline__ void step_of(Uniforms& u, Variables& v, const replayed_run<tile>& here, int run,
-                                          int step, states<group, C>& state) const {
+                                          int step, states<group, C>& state,
+                                          rotation<K, stage_kind::sweep, Q>& rotating) const {
     sweep_stage<Q>::evaluate(
         u, v,
-        step_memory<K, stage_kind::sweep, Q, 0, Framed, replayed_run<tile>>{
-            here, run, step, state, !Back || (Framed && !has_parts) || step < this->steps(run)});
+        rotated_memory<memory_of_sweep<Q, Framed>, rotation<K, stage_kind::sweep, Q>>{
+            {here, run, step, state, !Back || (Framed && !has_parts) || step < this->steps(run)}, rotating});
+    rotating.advance();
+  }
+  template <int Q, bool Framed>
+  using memory_of_sweep = step_memory<K, stage_kind::sweep, Q, 0, Framed, replayed_run<tile>>;
+  /// Starts rotations where the runs from `first` on begin, or where the sweep goes Back, end. `known`: the
+  /// first of them, and how far it is to the next.
+  template <class Memory, bool Back, class Rotations, class Uniforms>
+  static __device__ __forceinline__ void rotate(Rotations& rotations, Uniforms& u, int first,
+                                                const replayed_run<tile>* known, int apart,
+                                                states<group, C>& unused) {
+    constexpr int one = Back ? length - 1 : 0, other = Back ? length - 2 : 1;
+    start_rotations(
+        rotations, u, [&](int i) { return Memory{known[i * apart], first + i, one, unused}; },
+        [&](int i) { return Memory{known[i * apart], first + i, other, unused}; });
   }
 
   /// Computes the outputs of sweep Q vector by vector.
@@ -324,16 +349,26 @@ private:
     states<group, C> state[runs];
 #pragma unroll
     for (int run = 0; run < runs; ++run) state[run] = before[run];
+    rotation<K, stage_kind::sweep, Q> rotating[runs];
+    if constexpr (Place::vector_is_step) {
+      const replayed_run<tile> none(*this);
+      rotate<memory_of_sweep<Q, Framed>, Back>(rotating, u, 0, &none, 0, state[0]);
+    }
 #pragma unroll
     for (int i = 0; i < vectors; ++i) {
       const int v = Back ? vectors - 1 - i : i, first_run = Place::run_of(v, 0);
       const replayed_run<tile> here = replay<Q, Framed>(first_run, before[first_run]);
+      if constexpr (!Place::vector_is_step) {
+        rotation<K, stage_kind::sweep, Q> of_run[1];
+        rotate<memory_of_sweep<Q, Framed>, Back>(of_run, u, first_run, &here, 0, state[first_run]);
+        rotating[first_run] = of_run[0];
+      }
       C out[outputs_of<Q>][width];
 #pragma unroll
       for (int j = 0; j < width; ++j) {
         const int e = Back ? width - 1 - j : j, run = Place::run_of(v, e);
         typename sweep_stage<Q>::template variables<C> values;
-        step_of<Q, Framed, Back>(u, values, here, run, Place::step_of(v, e), state[run]);
+        step_of<Q, Framed, Back>(u, values, here, run, Place::step_of(v, e), state[run], rotating[run]);
         take_outputs<Q>(u, values, [&]<int N>(index_constant<N>, C value) { out[N][e] = value; });
       }
       for_each_index(std::make_integer_sequence<int, outputs_of<Q>>{},
@@ -351,6 +386,8 @@ private:
       const replayed_run<tile> here[2] = {replay<Q, Framed>(first, before[first]),
                                           replay<Q, Framed>(first + side - 1, before[first + side - 1])};
       states<group, C> state[2] = {before[first], before[first + side - 1]};
+      rotation<K, stage_kind::sweep, Q> rotating[side];
+      rotate<memory_of_sweep<Q, Framed>, Back>(rotating, u, first, here, 1, state[0]);
 #pragma unroll
       for (int i = 0; i < length; ++i) {
         const int step = Back ? length - 1 - i : i;
@@ -358,7 +395,7 @@ private:
 #pragma unroll
         for (int k = 0; k < side; ++k) {
           typename sweep_stage<Q>::template variables<C> values;
-          step_of<Q, Framed, Back>(u, values, here[k], first + k, step, state[k]);
+          step_of<Q, Framed, Back>(u, values, here[k], first + k, step, state[k], rotating[k]);
           take_outputs<Q>(u, values, [&]<int N>(index_constant<N>, C value) { out[N][k] = value; });
         }
         for_each_index(std::make_integer_sequence<int, outputs_of<Q>>{}, [&]<int N>(index_constant<N>) {
@@ -395,13 +432,18 @@ private:
     if (!std::is_same_v<T, any_type> && this->whole(t)) {
       if constexpr (Staged) {
 #pragma unroll
-        for (int v = 0; v < vectors; ++v)
-          registers.vector[v].load(reinterpret_cast<const E*>(in_stage<I>(stage, v)));
+        for (int v = 0; v < vectors; ++v) {
+          registers.vector[v] = {};
+          if (this->has(v)) registers.vector[v].load(reinterpret_cast<const E*>(in_stage<I>(stage, v)));
+        }
       } else {
         const E* const first = static_cast<const E*>(memory.data) + this->first(t);
         const std::int64_t next = this->next(t);
 #pragma unroll
-        for (int v = 0; v < vectors; ++v) registers.vector[v].load(first + v * next);
+        for (int v = 0; v < vectors; ++v) {
+          registers.vector[v] = {};
+          if (this->has(v)) registers.vector[v].load(first + v * next);
+        }
       }
       turn_round(registers);
     } else if (!std::is_same_v<T, any_type> && memory.mode == access::same) {
@@ -462,7 +504,8 @@ private:
       const std::int64_t next = this->next(Tensor);
       turn_round(values);
 #pragma unroll
-      for (int v = 0; v < vectors; ++v) values.vector[v].store(first + v * next);
+      for (int v = 0; v < vectors; ++v)
+        if (this->has(v)) values.vector[v].store(first + v * next);
     } else {
 #pragma unroll
       for (int v = 0; v < vectors; ++v)

@@ -77,9 +77,9 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
     auto& thread = threads.thread;
     threads.template find<false>(blockIdx.x, thread);
     auto now = threads.template tile_at<0>(thread, {0, static_cast<int>(thread.high)}, a.reversed[0]);
+    now.load();
     thread.load_still();
     thread.template boundary<0>();
-    now.load();
     if (process<uses_last<group>>(now, true))
       thread.template boundary<1>();
     else
@@ -180,7 +180,8 @@ private:
   /// the tile ends early and the scans' last values are wanted, its sums hold no frame, or a stretch alone
   /// overflows. Total: the carry after the tile is wanted.
   template <bool Total, class Tile> __device__ __forceinline__ bool process(Tile& now, bool first) {
-    if (uses_last<group> && a.last_wanted && now.of_tile.steps < Arrangement::tile_steps(a.lane_threads))
+    if (uses_last<group> && !only_reduces<group, 0> && a.last_wanted &&
+        now.of_tile.steps < Arrangement::tile_steps(a.lane_threads))
       return false;
     states<group, C> before[runs];
     if (!base::template scan_fast<0, Total, false>(now, before, first)) return false;

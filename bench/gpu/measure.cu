@@ -1,0 +1,134 @@
+#include "measure.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "scandsl/exec/cuda/memory.cuh"
+
+namespace bench {
+namespace {
+
+__global__ void fill(std::uint32_t* words, std::int64_t count, bool halves, float low, float high) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
+       i += stride) {
+    std::uint32_t h = static_cast<std::uint32_t>(i) * 2654435761U + static_cast<std::uint32_t>(i >> 32);
+    h = (h ^ (h >> 16)) * 0x7feb352dU;
+    h = (h ^ (h >> 15)) * 0x846ca68bU;
+    h ^= h >> 16;
+    const float u = static_cast<float>(h & 0xffffU) * (1.0F / 65536.0F),
+                v = static_cast<float>(h >> 16) * (1.0F / 65536.0F);
+    const float one = low + (high - low) * u, two = low + (high - low) * v;
+    words[i] = halves ? cuda_detail::narrow_pair<bfloat16>(one, two) : __float_as_uint(one);
+  }
+}
+
+}  // namespace
+
+void check(cudaError_t status) {
+  if (status == cudaSuccess) return;
+  std::fprintf(stderr, "CUDA: %s\n", cudaGetErrorString(status));
+  std::exit(1);
+}
+
+void pool::fill_with(bool halves, float low, float high) {
+  if (data == nullptr) check(cudaMalloc(&data, pool_bytes));
+  fill<<<1024, 256>>>(reinterpret_cast<std::uint32_t*>(data), pool_bytes / 4, halves, low, high);
+  check(cudaDeviceSynchronize());
+}
+void* pool::part(std::int64_t bytes, int call) const {
+  const std::int64_t size = (bytes + 255) / 256 * 256, parts = std::max<std::int64_t>(1, pool_bytes / size);
+  return data + call % parts * size;
+}
+
+namespace {
+
+__global__ void __launch_bounds__(512) copy(const uint4* from, uint4* to, std::int64_t count) {
+  std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * 2048 + threadIdx.x;
+  uint4 held[4];
+#pragma unroll
+  for (int k = 0; k < 4; ++k)
+    if (i + k * 512 < count) held[k] = from[i + k * 512];
+#pragma unroll
+  for (int k = 0; k < 4; ++k)
+    if (i + k * 512 < count) to[i + k * 512] = held[k];
+}
+void copy_bytes(std::int64_t moved, int call) {
+  const std::int64_t count = moved / 32;
+  copy<<<static_cast<unsigned>((count + 2047) / 2048), 512>>>(
+      static_cast<const uint4*>(pool_x.part(count * 16, call)),
+      static_cast<uint4*>(pool_y.part(count * 16, call)), count);
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+}  // namespace
+
+void measure(const row& r) {
+  std::string name = r.op + "/" + r.variant + "/" + r.dtype + "/", shape = "[";
+  for (std::size_t i = 0; i < r.shape.size(); ++i) {
+    name += (i > 0 ? "x" : "") + std::to_string(r.shape[i]);
+    shape += (i > 0 ? ", " : "") + std::to_string(r.shape[i]);
+  }
+  name += "/axis" + std::to_string(r.axis) + "/" + r.pass;
+  shape += "]";
+  if (!filter.empty() && name.find(filter) == std::string::npos) return;
+  const auto moment = [] {
+    cudaEvent_t event;
+    check(cudaEventCreate(&event));
+    check(cudaEventRecord(event));
+    return event;
+  };
+  const auto between = [](cudaEvent_t from, cudaEvent_t to) {
+    float ms = 0;
+    check(cudaEventElapsedTime(&ms, from, to));
+    return static_cast<double>(ms);
+  };
+  struct turn {
+    cudaEvent_t begin, middle, end;
+  };
+  const auto take_turn = [&](int call) {
+    turn t;
+    t.begin = moment();
+    r.call(call);
+    t.middle = moment();
+    copy_bytes(r.bytes, call);
+    t.end = moment();
+    return t;
+  };
+  std::vector<turn> turns = {take_turn(0), take_turn(1)};
+  check(cudaDeviceSynchronize());
+  const double one = between(turns[1].begin, turns[1].middle);
+  const int calls = std::clamp(static_cast<int>(150.0 / one), 3, 40);
+  // The device is kept busy, so that the calls are there before it comes to them: their host time is not
+  // meant.
+  for (int call = 0; call < 4; ++call) copy_bytes(pool_bytes, call);
+  for (int call = 0; call < calls; ++call) turns.push_back(take_turn(2 + call));
+  check(cudaDeviceSynchronize());
+  std::vector<double> ours, copies;
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    const turn& t = turns[i];
+    if (i >= 2) {
+      ours.push_back(between(t.begin, t.middle));
+      copies.push_back(between(t.middle, t.end));
+    }
+    for (const cudaEvent_t event : {t.begin, t.middle, t.end}) check(cudaEventDestroy(event));
+  }
+  const double ms = median(ours), copy_ms = median(copies), mib = static_cast<double>(r.bytes) / (1 << 20);
+  const auto print = [&](const char* provider, double time) {
+    std::printf("{\"op\": \"%s\", \"pass\": \"%s\", \"case\": \"%s\", \"dtype\": \"%s\", \"shape\": %s, "
+                "\"axis\": %d, \"provider\": \"%s\", \"ms\": %.4g, \"gbs\": %.4g, \"of_copy\": %.3f, "
+                "\"mib\": %.4g}\n",
+                r.op.c_str(), r.pass.c_str(), r.variant.c_str(), r.dtype.c_str(), shape.c_str(), r.axis,
+                provider, time, static_cast<double>(r.bytes) / time * 1e-6, copy_ms / time, mib);
+  };
+  print("scandsl", ms);
+  print("copy", copy_ms);
+  std::fflush(stdout);
+}
+
+}  // namespace bench

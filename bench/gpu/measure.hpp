@@ -1,0 +1,74 @@
+#pragma once
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "scandsl/core/view.hpp"
+#include "scandsl/exec/cuda_executor.hpp"
+
+/// What the GPU benchmarks share: memory, rows and how they are measured.
+namespace bench {
+
+using namespace scandsl;
+
+/// Ends the program with what CUDA says, where it says something.
+void check(cudaError_t status);
+
+inline constexpr std::int64_t pool_bytes = std::int64_t{9} << 30;
+
+/// Random numbers between two limits, for all rows.
+struct pool {
+  char* data = nullptr;
+  void fill_with(bool halves, float low, float high);
+  /// Operands of `bytes` for call number `call`: another part of the pool than the calls before.
+  void* part(std::int64_t bytes, int call) const;
+};
+inline pool pool_x, pool_decay, pool_y, pool_g, pool_z;
+
+/// One row of the results. `bytes`: what is counted as moved.
+struct row {
+  std::string op, variant, dtype;
+  std::vector<std::int64_t> shape;
+  int axis;
+  std::int64_t bytes;
+  std::function<void(int)> call;
+  std::string pass = "forward";
+};
+/// Rows whose names do not contain it are left out.
+inline std::string filter;
+
+/// Median milliseconds of one call, printed as a row; calls and copies of as many bytes take turns.
+void measure(const row& r);
+
+inline std::int64_t count_of(const std::vector<std::int64_t>& shape) {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : shape) count *= extent;
+  return count;
+}
+template <class T> array operand(const pool& from, const std::vector<std::int64_t>& shape, int call) {
+  return array::of(static_cast<T*>(from.part(count_of(shape) * static_cast<std::int64_t>(sizeof(T)), call)),
+                   shape);
+}
+
+/// Calls op(device, call) with the workspace that it asks for.
+template <class Op> std::function<void(int)> with_workspace(Op op) {
+  cuda_sizing sizing;
+  op(sizing, 0);
+  void* memory = nullptr;
+  if (sizing.bytes > 0)
+    check(cudaMalloc(&memory, static_cast<std::size_t>(sizing.bytes)));  // lives as long as the run
+  const cuda device{nullptr, {memory, sizing.bytes}};
+  return [=](int call) { op(device, call); };
+}
+
+/// The rows. The pools hold bfloat16 numbers.
+void add_scans();
+void add_scan_gradients();
+void add_encodings();
+/// Those of float32; the pool of x holds such numbers.
+void add_float32();
+
+}  // namespace bench

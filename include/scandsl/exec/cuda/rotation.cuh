@@ -1,0 +1,150 @@
+#pragma once
+#include "scandsl/exec/cuda/kernel.cuh"
+#include "scandsl/pass/rotation.hpp"
+
+/// Sines and cosines that follow from those of the step before (pass/rotation.hpp). A thread computes the
+/// first ones of each of its runs exactly. Within 8 steps, as many as a run has, what the multiplications
+/// round adds up to less than 5e-7.
+namespace scandsl::cuda_detail {
+
+/// The sines and cosines that rotate while a stage walks along its steps, one for each pair of operands.
+template <class K, stage_kind Kind, int S> struct rotating_nodes {
+  using group = typename K::group;
+  static constexpr bool rotates(int i) {
+    return !std::is_same_v<typename K::compute, double> &&
+           stage_of<group, Kind, S>.from[i] == source::computed &&
+           rotates_along(group::value, i, group::plan.axis);
+  }
+  static constexpr bool same_operands(int i, int j) {
+    const node &one = group::value.nodes[i], &other = group::value.nodes[j];
+    return one.operand[0] == other.operand[0] && one.operand[1] == other.operand[1];
+  }
+  static constexpr node_list list = [] {
+    node_list nodes;
+    for (int i = 0; i < group::value.nodes.count; ++i) {
+      if (!rotates(i)) continue;
+      bool found = false;
+      for (const int each : nodes) found = found || same_operands(i, each);
+      if (!found) nodes.push_back(i);
+    }
+    return nodes;
+  }();
+  /// The pair of operands of node i, by its number in the list; -1: it does not rotate.
+  static constexpr int pair_of(int i) {
+    if (!rotates(i)) return -1;
+    for (int k = 0; k < list.count; ++k)
+      if (same_operands(i, list[k])) return k;
+    return -1;
+  }
+};
+
+/// Wherever the product lies. One function for all places that call it.
+template <class Position> __device__ __noinline__ float half_turns_anywhere(Position position, float theta) {
+  return arithmetic<float>::half_turns_of_product(position, theta);
+}
+
+/// What rotates along one run of a thread.
+template <class K, stage_kind Kind, int S> struct rotation {
+  using group = typename K::group;
+  using C = typename K::compute;
+  using nodes = rotating_nodes<K, Kind, S>;
+  static constexpr int count = size_of_list<nodes>, slots = count > 0 ? count : 1;
+
+  float cosine[slots], sine[slots], step_cosine[slots], step_sine[slots];
+
+  __device__ __forceinline__ void advance() {
+#pragma unroll
+    for (int k = 0; k < count; ++k) {
+      const float c = cosine[k], s = sine[k];
+      cosine[k] = fmaf(-s, step_sine[k], c * step_cosine[k]);
+      sine[k] = fmaf(c, step_sine[k], s * step_cosine[k]);
+    }
+  }
+  template <int I> __device__ __forceinline__ C value() const {
+    constexpr int k = nodes::pair_of(I);
+    return C(is_apply<primitive::cos_of_product_op>(node_at<group, I>) ? cosine[k] : sine[k]);
+  }
+};
+
+/// The value of node I of a stage, one that depends on no scan, without the others.
+template <class Stage, class Group, int I, class V, class Uniforms, class Memory>
+__device__ __forceinline__ value_of_node<Group, I, V> value_alone(Uniforms& u, const Memory& memory) {
+  if constexpr (Stage::template is_uniform<I>)
+    return value_of_node<Group, I, V>(slot<I>(u));
+  else if constexpr (Stage::template from<I> != source::computed)
+    return memory.read(index_constant<I>{});
+  else
+    return apply_node<Group, I, V>(
+        [&]<int J>(index_constant<J>) { return value_alone<Stage, Group, J, V>(u, memory); });
+}
+
+/// Starts the rotations of some runs. first(run) and second(run) read what the stage reads at a run's first
+/// two steps.
+template <class K, stage_kind Kind, int S, int Runs, class Uniforms, class First, class Second>
+__device__ __forceinline__ void start_rotations(rotation<K, Kind, S> (&rotations)[Runs], Uniforms& u,
+                                                First&& first, Second&& second) {
+  using group = typename K::group;
+  using C = typename K::compute;
+  using nodes = rotating_nodes<K, Kind, S>;
+  using here = stage<group, Kind, S>;
+  for_each_index(sequence_of<nodes>{}, [&]<int I>(index_constant<I>) {
+    constexpr int k = nodes::pair_of(I);
+    constexpr node each = node_at<group, I>;
+    using position_type = value_of_node<group, each.operand[0], C>;
+    position_type position[Runs], step[Runs];
+    float theta[Runs], half_turns[Runs], half_turns_of_step[Runs];
+    bool fits = true;
+#pragma unroll
+    for (int run = 0; run < Runs; ++run) {
+      position[run] = value_alone<here, group, each.operand[0], C>(u, first(run));
+      step[run] = value_alone<here, group, each.operand[0], C>(u, second(run)) - position[run];
+      theta[run] = static_cast<float>(value_alone<here, group, each.operand[1], C>(u, first(run)));
+      const auto product = reduce_product<float>(static_cast<float>(position[run]), theta[run]),
+                 product_of_step = reduce_product<float>(static_cast<float>(step[run]), theta[run]);
+      half_turns[run] = product.half_turns;
+      half_turns_of_step[run] = product_of_step.half_turns;
+      fits = fits && product.fits && product_of_step.fits;
+      if constexpr (std::is_integral_v<position_type>)
+        fits = fits && position[run] <= far_position<float> && position[run] >= -far_position<float>;
+    }
+    if (!fits) {
+#pragma unroll 1
+      for (int slow = 0; slow < Runs; ++slow) {
+        position_type its_position = position[0], its_step = step[0];
+        float its_theta = theta[0];
+#pragma unroll
+        for (int run = 1; run < Runs; ++run)
+          if (run == slow) its_position = position[run], its_step = step[run], its_theta = theta[run];
+        const float one = half_turns_anywhere(its_position, its_theta),
+                    other = half_turns_anywhere(its_step, its_theta);
+#pragma unroll
+        for (int run = 0; run < Runs; ++run)
+          if (run == slow) half_turns[run] = one, half_turns_of_step[run] = other;
+      }
+    }
+#pragma unroll
+    for (int run = 0; run < Runs; ++run) {
+      rotation<K, Kind, S>& r = rotations[run];
+      r.cosine[k] = static_cast<float>(arithmetic<C>::cospi(C(half_turns[run])));
+      r.sine[k] = static_cast<float>(arithmetic<C>::sinpi(C(half_turns[run])));
+      r.step_cosine[k] = arithmetic<float>::cospi(half_turns_of_step[run]);
+      r.step_sine[k] = arithmetic<float>::sinpi(half_turns_of_step[run]);
+    }
+  });
+}
+
+/// A stage's memory at one step, to which what rotates is known.
+template <class Memory, class Rotation> struct rotated_memory : Memory {
+  const Rotation& rotation;
+  template <int I>
+  static constexpr int remembered_at =
+      Rotation::nodes::pair_of(I) >= 0 ? 0 : Memory::template remembered_at<I>;
+  template <int I> __device__ __forceinline__ auto remembered() const {
+    if constexpr (Rotation::nodes::pair_of(I) >= 0)
+      return rotation.template value<I>();
+    else
+      return Memory::template remembered<I>();
+  }
+};
+
+}  // namespace scandsl::cuda_detail
