@@ -12,6 +12,8 @@ bench/README.md says what is measured and what a row means.
 from __future__ import annotations
 
 import argparse
+import gc
+import importlib.metadata
 import math
 import os
 import re
@@ -31,6 +33,7 @@ from comparison.workloads import CASES, OPS, Case, Workload
 
 MORE_TO_RUN = 75
 KEY = ("op", "pass", "case", "dtype", "shape", "axis", "n", "provider")
+PACKAGES = ("torch", "triton", "fla-core", "liger-kernel", "cut-cross-entropy", "quack-kernels")
 CPU_X_BYTES = 64 << 20
 CPU_FLOPS = 2e11
 
@@ -54,7 +57,7 @@ class Results:
     """The file of results, with the rows that an earlier run left in it."""
 
     def __init__(self, path: Path, device: str, retry: bool) -> None:
-        versions = {"torch": torch.__version__}
+        versions = {name: version for name in PACKAGES if (version := installed(name))}
         if device == "cuda":
             machine = {"gpu": torch.cuda.get_device_name()}
             versions["driver"] = result_file.gpu_driver()
@@ -88,6 +91,14 @@ class Results:
                 self.known.add(self.key(row))
                 self.content["rows"].append(row)
         result_file.write(self.path, self.content)
+
+
+def installed(package: str) -> str | None:
+    """Its version."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def told(row: dict[str, Any]) -> str:
@@ -200,6 +211,7 @@ def main(arguments: list[str]) -> int:
         results.add(published.rows(job.work for job in jobs))
     effort = timing.Effort(0.03, 3, warm=0.2) if given.quick else timing.Effort(0.2, 5, warm=0.5)
     machine = timing.Gpu() if gpu else timing.Cpu()
+    gc.freeze()  # what is imported stays; garbage is collected after every job
     status = run(jobs, Runner(machine, effort, given.sizes_limit), results, until, given.patience)
     if given.plots:
         from comparison import plots

@@ -76,11 +76,9 @@ def function(work: Workload):
 
 def decayed_sum_loop(x: Tensor, decay: Tensor, axis: int) -> Tensor:
     """One step after the other: the reference of a check, too slow to stand for torch."""
-    decay = decay.expand(x.shape)
-    state, states = torch.zeros_like(x.select(axis, 0)), []
-    for t in range(x.shape[axis]):
-        state = decay.select(axis, t) * state + x.select(axis, t)
-        states.append(state)
+    states = []
+    for a, step in zip(decay.expand(x.shape).unbind(axis), x.unbind(axis)):
+        states.append(a * states[-1] + step if states else step)
     return torch.stack(states, axis)
 
 

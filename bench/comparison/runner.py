@@ -91,7 +91,9 @@ class Runner:
             copied["gbs"] = rounded(moved / found.copy_ms * 1e-6)
             rows.append({**work.key(pass_), **copied, "mib": rounded(moved / 2**20)})
         if products:
-            row["of_product"] = rounded(work.flops / self.sustained() / (found.ms * 1e-3))
+            product = self.sustained_flops()
+            row["of_product"] = rounded(work.flops / product / (found.ms * 1e-3))
+            row["product_tflops"] = rounded(product * 1e-12)
         row["mib"] = rounded(moved / 2**20)
         if peak is not None:
             row["peak_mib"] = round(peak / 2**20, 1)
@@ -99,9 +101,10 @@ class Runner:
             row["host_us"] = rounded(found.host_us)
         return [{**row, "samples": found.samples, **checked}, *rows[1:]]
 
-    def sustained(self) -> float:
+    def sustained_flops(self) -> float:
+        """FLOP/s of a large product, measured once in a run."""
         if self.flops_a_second is None:
-            _, _, self.flops_a_second = timing.sustained_product(self.machine, 2 * self.effort.warm)
+            self.flops_a_second = timing.sustained_product(self.machine, 2 * self.effort.warm)
         return self.flops_a_second
 
     def checked(self, job: Job) -> Row:
@@ -139,7 +142,7 @@ def timed_call(work: Workload, call: providers.Call, pass_: str, device: str) ->
         y = call(**inputs)
         upstream = torch.randn_like(y)
         return lambda: torch.autograd.grad(y, wanted, upstream, retain_graph=True)
-    upstream = torch.randn((), device=device)
+    upstream = torch.randn_like(call(**inputs))
     return lambda: torch.autograd.grad(call(**inputs), wanted, upstream)
 
 

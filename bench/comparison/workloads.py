@@ -124,7 +124,9 @@ class Workload:
             n = 1024
         work = self.case.at(n)
         few = {"b": 2, "h": 2, "tokens": 256}
-        if self.case.op == "linear_cross_entropy" or self.case.scanned == "n" and self.case.op in COLUMNS:
+        if self.case.op in COLUMNS:
+            few["n" if self.case.scanned == "d" else "d"] = 64
+        if self.case.op == "linear_cross_entropy":
             few["d"] = 256
         axes = {name: min(extent, few.get(name, extent)) for name, extent in work.axes.items()}
         return replace(work, axes=axes)
