@@ -206,6 +206,8 @@ def main(arguments: list[str]) -> int:
     if given.list:
         print("\n".join(dict.fromkeys(job.work.label for job in jobs)))
         return 0
+    if given.plots:
+        from comparison import plots  # before the run: it needs matplotlib
     results = Results(given.output, given.device, given.retry)
     if gpu:
         results.add(published.rows(job.work for job in jobs))
@@ -214,8 +216,6 @@ def main(arguments: list[str]) -> int:
     gc.freeze()  # what is imported stays; garbage is collected after every job
     status = run(jobs, Runner(machine, effort, given.sizes_limit), results, until, given.patience)
     if given.plots:
-        from comparison import plots
-
         for path in plots.draw(results.content, given.plots):
             print(path)
     return status
