@@ -61,7 +61,7 @@ def line_of(row: dict) -> tuple:
 def draw_op(results: dict, op: str, rows: list[dict], path: Path) -> None:
     lines = lines_of(rows)
     figure, axes = plt.subplots(
-        len(lines), 4, figsize=(15, 2.2 * len(lines) + 2.5), squeeze=False, layout="constrained"
+        len(lines), 4, figsize=(15, 2.2 * len(lines) + 1.5), squeeze=False, layout="constrained"
     )
     for (line, by_provider), row_of_axes in zip(lines.items(), axes):
         row_of_axes[0].set_ylabel("\n".join(each for each in line if each != "none").replace("_", " "))
@@ -106,7 +106,8 @@ def draw_line(by_provider: dict[str, list[dict]], time, ratio, to_torch, memory)
                 axis.plot(list(values), list(values.values()), **style)
         beyond = [row["n"] for row in rows if row.get("reason", "").startswith("beyond")]
         at_the_top = {"transform": time.get_xaxis_transform(), "clip_on": False}
-        time.plot(beyond, [1.0] * len(beyond), "x", color=COLOURS[provider], **at_the_top)
+        if beyond:
+            time.plot(beyond, [1.0] * len(beyond), "x", color=COLOURS[provider], **at_the_top)
     ratio.axhline(1, color="#444444", linewidth=0.8, linestyle=":")
     ratio.set_ylim(0, None)
     for axis in (time, ratio, to_torch, memory):
