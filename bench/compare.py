@@ -27,7 +27,7 @@ from typing import Any
 
 import result_file
 import torch
-from comparison import providers, published, timing
+from comparison import providers, published, tables, timing
 from comparison.runner import Job, Runner
 from comparison.workloads import CASES, OPS, Case, Workload
 
@@ -182,6 +182,8 @@ def options(arguments: list[str]) -> argparse.Namespace:
     add("--patience", type=float, default=180, metavar="SECONDS", help="for one workload and provider")
     add("--retry", action="store_true", help="run again what has a reason in the file in place of a time")
     add("--plots", type=Path, metavar="FOLDER", help="draw the results there, an SVG for each op")
+    add("--tables", type=Path, metavar="FILE.md", help="write the results as tables there")
+    add("--no-run", action="store_true", help="only draw and write what --output holds")
     add("--list", action="store_true", help="print the workloads' names and run nothing")
     return parser.parse_args(arguments)
 
@@ -208,16 +210,22 @@ def main(arguments: list[str]) -> int:
         return 0
     if given.plots:
         from comparison import plots  # before the run: it needs matplotlib
-    results = Results(given.output, given.device, given.retry)
-    if gpu:
-        results.add(published.rows(job.work for job in jobs))
-    effort = timing.Effort(0.03, 3, warm=0.2) if given.quick else timing.Effort(0.2, 5, warm=0.5)
-    machine = timing.Gpu() if gpu else timing.Cpu()
-    gc.freeze()  # what is imported stays; garbage is collected after every job
-    status = run(jobs, Runner(machine, effort, given.sizes_limit), results, until, given.patience)
+    status = 0
+    if given.no_run:
+        content = result_file.read(given.output)
+    else:
+        results = Results(given.output, given.device, given.retry)
+        content = results.content
+        if gpu:
+            results.add(published.rows(job.work for job in jobs))
+        effort = timing.Effort(0.03, 3, warm=0.2) if given.quick else timing.Effort(0.2, 5, warm=0.5)
+        machine = timing.Gpu() if gpu else timing.Cpu()
+        gc.freeze()  # what is imported stays; garbage is collected after every job
+        status = run(jobs, Runner(machine, effort, given.sizes_limit), results, until, given.patience)
     if given.plots:
-        for path in plots.draw(results.content, given.plots):
-            print(path)
+        print("\n".join(map(str, plots.draw(content, given.plots))))
+    if given.tables:
+        given.tables.write_text(tables.markdown(content), encoding="utf-8")
     return status
 
 

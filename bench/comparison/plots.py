@@ -7,6 +7,8 @@ from pathlib import Path
 import plot  # bench/plot.py
 from matplotlib import pyplot as plt
 
+from .tables import lines_of
+
 LABELS = {
     **{name: text for name, (text, _) in plot.PROVIDERS.items()},
     "scandsl_angles": "scandsl, table of angles",
@@ -41,21 +43,6 @@ def draw(results: dict, folder: Path) -> list[Path]:
         draw_op(results, op, [row for row in rows if row["op"] == op], path)
         paths.append(path)
     return paths
-
-
-def lines_of(rows: list[dict]) -> dict[tuple, dict[str, list[dict]]]:
-    """(case, pass, shape without n) to the rows of each provider, by n."""
-    lines: dict[tuple, dict[str, list[dict]]] = {}
-    for row in sorted(rows, key=lambda row: row["n"]):
-        line = lines.setdefault(line_of(row), {})
-        line.setdefault(row["provider"], []).append(row)
-    return lines
-
-
-def line_of(row: dict) -> tuple:
-    by_batch = row["op"] == "chunk_cumsum_decay"
-    which = f"b {row['shape'][0]}, d {row['shape'][-1]}" if by_batch else f"along {row['axis']}"
-    return row["case"], row["pass"], "" if row["axis"] is None else which
 
 
 def draw_op(results: dict, op: str, rows: list[dict], path: Path) -> None:

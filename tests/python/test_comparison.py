@@ -11,7 +11,7 @@ sys.path.insert(0, str(PROJECT / "bench"))
 
 import compare  # noqa: E402
 import result_file  # noqa: E402
-from comparison import plain_torch, providers, published, runner, timing  # noqa: E402
+from comparison import plain_torch, providers, published, runner, tables, timing  # noqa: E402
 from comparison.workloads import CASES, OPS  # noqa: E402
 
 TABLES = published.tables()
@@ -118,6 +118,31 @@ def test_interrupted_run_goes_on(tmp_path, monkeypatch) -> None:
     assert len(counted) == 2 * before and {row["n"] for row in rows} == {1024, 2048}
     assert all(row["ms"] > 0 and row["of_copy"] > 0 for row in rows)
     assert {row["provider"] for row in rows} == {"torch", "copy"}
+
+
+def test_other_machines_results_are_not_gone_on_with(tmp_path, monkeypatch) -> None:
+    output = tmp_path / "result.json"
+    arguments = ["--output", str(output), "--device", "cpu", "--providers", "torch", "--only", "no such case"]
+    monkeypatch.setattr(result_file, "cpu_name", lambda: "one")
+    results = compare.Results(output, "cpu", retry=False)
+    results.add([])
+    assert compare.main(arguments) == 0
+    monkeypatch.setattr(result_file, "cpu_name", lambda: "another")
+    with pytest.raises(SystemExit, match="one.*another.*--output"):
+        compare.main(arguments)
+
+
+def test_tables() -> None:
+    case = CASES[0]
+    rows = [
+        {**case.at(512).key("forward"), "provider": "scandsl", "ms": 0.125, "of_copy": 0.5, "peak_mib": 48.0},
+        {**case.at(1024).key("forward"), "provider": "scandsl", "reason": "beyond the memory: 1 GiB"},
+        *published.rows([case.at(512)]),
+    ]
+    result = {"machine": {"gpu": "G"}, "commit": "c", "run": "r", "rows": rows}
+    text = tables.markdown(result)
+    assert "| 512 | 0.125 (0.50) | 6.33 x torch (A800) | 0.778 x torch (A800) |" in text
+    assert "| 1024 | beyond memory |" in text and "| 512 | 48 |" in text
 
 
 def test_failure_is_a_row(monkeypatch) -> None:
