@@ -110,12 +110,16 @@ def draw_op(axis, op: str, group: dict, drawn: list, most: float) -> None:
     axis.tick_params(axis="y", length=0)
 
 
+def reproducible() -> None:
+    """Names of clip paths and the like are otherwise drawn at random."""
+    plt.rcParams.update({"svg.hashsalt": "scandsl", "svg.fonttype": "none", "font.family": "sans-serif"})
+
+
 def main(paths: list) -> int:
     if not paths:
         print(__doc__.strip(), file=sys.stderr)
         return 2
-    # Names of clip paths and the like are otherwise drawn at random.
-    plt.rcParams.update({"svg.hashsalt": "scandsl", "svg.fonttype": "none", "font.family": "sans-serif"})
+    reproducible()
     for path in map(Path, paths):
         draw(json.loads(path.read_text()), path.with_suffix(".svg"))
         print(path.with_suffix(".svg"))

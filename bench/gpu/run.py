@@ -6,22 +6,14 @@ usage: bench/gpu/run.py EXECUTABLE OUTPUT.json    EXECUTABLE: build/bench/bench/
 Where PyTorch is installed with CUDA, its own functions are timed on the same shapes, eager and compiled.
 """
 
-import datetime
 import json
-import os
 import statistics
 import subprocess
 import sys
 from pathlib import Path
 
-
-def command(*words: str) -> str:
-    """First line of what a command prints; "unknown" where it fails."""
-    try:
-        done = subprocess.run(words, capture_output=True, text=True, check=True)
-        return done.stdout.strip().splitlines()[0]
-    except (OSError, subprocess.CalledProcessError, IndexError):
-        return "unknown"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import result_file  # noqa: E402
 
 
 def torch_rows(ours: list[dict]) -> list[dict]:
@@ -92,30 +84,16 @@ def main() -> None:
     printed = subprocess.run([executable], stdout=subprocess.PIPE, text=True, check=True).stdout
     rows = [json.loads(line) for line in printed.splitlines()]
     rows += torch_rows([row for row in rows if row["provider"] == "scandsl"])
-    now = datetime.datetime.now(datetime.timezone.utc)
-    commit = os.environ.get("SCANDSL_COMMIT") or command(
-        "git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"
-    )
-    gpu = command("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")
-    versions = {
-        "nvcc": command("sh", "-c", "nvcc --version | tail -n 1"),
-        "driver": command("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"),
-    }
+    versions = {"nvcc": result_file.command("sh", "-c", "nvcc --version | tail -n 1")}
+    versions["driver"] = result_file.gpu_driver()
     try:
         import torch
 
         versions["torch"] = torch.__version__
     except ImportError:
         pass
-    result = {
-        "run": f"gpu-{commit}-{now:%Y%m%dT%H%M%SZ}",
-        "commit": commit,
-        "date": f"{now:%Y-%m-%dT%H:%M:%SZ}",
-        "machine": {"gpu": gpu},
-        "versions": versions,
-        "rows": rows,
-    }
-    Path(output).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    result = result_file.new("gpu", {"gpu": result_file.gpu_name()}, versions)
+    result_file.write(Path(output), {**result, "rows": rows})
     for row in rows:
         what = f"{row['op']:20} {row['case']:14} {row['dtype']:5} {row['shape']!s:22} {row['axis']}"
         print(f"{what} {row['provider']:14} {row['ms']:9.4g} ms  {row['of_copy']:.3f} of copy")

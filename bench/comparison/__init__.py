@@ -1,0 +1,1 @@
+"""What bench/compare.py measures: workloads, who runs them, how they are timed, how results are drawn."""

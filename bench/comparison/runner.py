@@ -1,0 +1,195 @@
+"""Runs one provider on one workload and makes rows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from . import plain_torch, providers, timing
+from .workloads import Case, Workload
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One provider's passes of one workload: they share inputs, and what a compiler makes of them."""
+
+    work: Workload
+    provider: str
+
+    @property
+    def case(self) -> Case:
+        return self.work.case
+
+    def key(self, pass_: str) -> Row:
+        return {**self.work.key(pass_), "provider": self.provider}
+
+    @property
+    def keys(self) -> list[Row]:
+        return [self.key(pass_) for pass_ in self.case.units]
+
+
+class Runner:
+    """bytes_limit: of the inputs and outputs of a workload; larger ones are left out, with a reason."""
+
+    def __init__(self, machine: timing.Gpu | timing.Cpu, effort: timing.Effort, bytes_limit: float) -> None:
+        self.machine = machine
+        self.effort = effort
+        self.bytes_limit = bytes_limit
+        self.checks: dict[tuple, Row] = {}
+        self.flops_a_second: float | None = None
+
+    def rows(self, job: Job) -> list[Row]:
+        """A row for each pass, or the reason why there is none, and the copy that was timed beside it."""
+        rows: list[Row] = []
+        try:
+            if max(map(job.work.bytes, job.case.units)) > self.bytes_limit:
+                raise providers.UnavailableError("beyond the limit of sizes")
+            call = providers.PROVIDERS[job.provider](job.work, self.machine.name)
+            checked = self.checked(job)
+            for pass_ in job.case.units:
+                rows += self.rows_of_pass(job, call, pass_, checked)
+        except Exception as error:  # one that fails leaves its reason, and the others go on
+            done = [row["pass"] for row in rows]
+            rows += [{**job.key(p), "reason": reason_of(error)} for p in job.case.units if p not in done]
+        call = None
+        if self.machine.works():
+            self.machine.keeps(job.provider)
+        return rows
+
+    def rows_of_pass(self, job: Job, call: providers.Call, pass_: str, checked: Row) -> list[Row]:
+        machine, work = self.machine, job.work
+        machine.clear()
+
+        def another() -> Callable[[], object]:
+            return timed_call(work, call, pass_, machine.name)
+
+        first = another()
+        first()
+        machine.clear()
+        peak = machine.peak(job.provider, first)
+        moved = work.bytes(pass_)
+        sets = timing.sets_needed(machine, moved)
+        sets = max(1, min(sets, int(machine.memory_bytes / 4 / (peak or 4 * moved))))
+        rotation = timing.Rotation([first, *(another() for _ in range(sets - 1))])
+        for _ in range(sets):
+            rotation()
+        products = work.flops is not None
+        copy = None if products else timing.copy_of(machine, moved)
+        effort = self.effort if products else replace(self.effort, warm=0.0)
+        found = timing.measure(machine, rotation, copy, effort)
+        row = {**job.key(pass_), "ms": rounded(found.ms)}
+        rows = [row]
+        if found.copy_ms is not None:
+            row["gbs"] = rounded(moved / found.ms * 1e-6)
+            row["of_copy"] = rounded(found.copy_ms / found.ms)
+            copied = {"provider": "copy", "ms": rounded(found.copy_ms), "of_copy": 1.0}
+            copied["gbs"] = rounded(moved / found.copy_ms * 1e-6)
+            rows.append({**work.key(pass_), **copied, "mib": rounded(moved / 2**20)})
+        if products:
+            product = self.sustained_flops()
+            row["of_product"] = rounded(work.flops / product / (found.ms * 1e-3))
+            row["product_tflops"] = rounded(product * 1e-12)
+        row["mib"] = rounded(moved / 2**20)
+        if peak is not None:
+            row["peak_mib"] = round(peak / 2**20, 1)
+        if found.host_us is not None:
+            row["host_us"] = rounded(found.host_us)
+        return [{**row, "samples": found.samples, **checked}, *rows[1:]]
+
+    def sustained_flops(self) -> float:
+        """FLOP/s of a large product, measured once in a run."""
+        if self.flops_a_second is None:
+            self.flops_a_second = timing.sustained_product(self.machine, 2 * self.effort.warm)
+        return self.flops_a_second
+
+    def checked(self, job: Job) -> Row:
+        """The error of values and gradients against float64, at a small size, once for a case."""
+        case = job.case
+        key = (case.op, case.name, tuple(case.axes.items()), case.scanned, job.provider)
+        if job.provider == "torch_compile":  # it would be compiled once more, for what torch checks
+            return {}
+        if key not in self.checks:
+            self.checks[key] = self.check(job)
+        found = self.checks[key]
+        allowed = max(2 * torch.finfo(plain_torch.DTYPES[case.dtype]).eps, 1e-4)
+        if job.provider.startswith("scandsl") and not found.get("error", float("inf")) <= allowed:
+            raise ArithmeticError(f"wrong results: {found}")
+        return found
+
+    def check(self, job: Job) -> Row:
+        small = job.work.small()
+        try:
+            call = providers.PROVIDERS[job.provider](small, self.machine.name)
+            return {"error": rounded(relative_error(small, call, self.machine.name))}
+        except providers.UnavailableError:
+            raise
+        except Exception as error:  # some peers refuse sizes as small as this
+            return {"unchecked": reason_of(error)}
+
+
+def timed_call(work: Workload, call: providers.Call, pass_: str, device: str) -> Callable[[], object]:
+    """The pass on inputs of its own; a backward on a graph that is kept."""
+    dtype = plain_torch.DTYPES[work.case.dtype]
+    inputs = plain_torch.inputs_of(work, device, dtype)
+    if pass_ == "forward":
+
+        def forward() -> object:
+            with torch.no_grad():
+                return call(**inputs)
+
+        return forward
+    wanted = [inputs[name].requires_grad_() for name in work.case.differentiable]
+    if pass_ == "backward":
+        y = call(**inputs)
+        upstream = torch.randn_like(y)
+        return lambda: torch.autograd.grad(y, wanted, upstream, retain_graph=True)
+    upstream = torch.randn_like(call(**inputs))
+    return lambda: torch.autograd.grad(call(**inputs), wanted, upstream)
+
+
+def relative_error(work: Workload, call: providers.Call, device: str) -> float:
+    """The largest error of results and gradients, each relative to its largest value."""
+    dtype = plain_torch.DTYPES[work.case.dtype]
+    inputs = plain_torch.inputs_of(work, device, dtype)
+    exact = {
+        name: each.double() if each.is_floating_point() else each.clone() for name, each in inputs.items()
+    }
+    reference = plain_torch.function(work) or (
+        lambda x, decay: plain_torch.decayed_sum_loop(x, decay, work.case.axis)
+    )
+    got, expected = [], []
+    differentiable = len(work.case.units) > 1 or "forward_backward" in work.case.units
+    upstream = None
+    for function, values, results in ((call, inputs, got), (reference, exact, expected)):
+        wanted = [values[name].requires_grad_(differentiable) for name in work.case.differentiable]
+        y = function(**values)
+        results.append(y.detach())
+        if differentiable:
+            upstream = torch.randn_like(y) if upstream is None else upstream.to(y.dtype)
+            results += torch.autograd.grad(y, wanted, upstream)
+    worst = 0.0
+    for ours, theirs in zip(got, expected):
+        if ours.shape != theirs.shape:
+            return float("inf")
+        error = ((ours.double() - theirs).abs().max() / theirs.abs().max()).item()
+        worst = error if error != error else max(worst, error)
+    return worst
+
+
+def reason_of(error: Exception) -> str:
+    text = str(error).strip().splitlines() or [""]
+    if isinstance(error, torch.OutOfMemoryError):
+        return f"beyond the memory: {text[0]}"
+    if isinstance(error, (providers.UnavailableError, ArithmeticError)):
+        return text[0]
+    return f"{type(error).__name__}: {text[0]}"
+
+
+def rounded(value: float) -> float:
+    """Four significant digits."""
+    return float(f"{value:.4g}")

@@ -1,0 +1,51 @@
+"""The results as the published tables are laid out: a table for a case and pass, a line for each size n."""
+
+from __future__ import annotations
+
+
+def lines_of(rows: list[dict]) -> dict[tuple[str, ...], dict[str, list[dict]]]:
+    """(case, pass, what else tells two cases apart) to the rows of each provider, by n."""
+    lines: dict[tuple[str, ...], dict[str, list[dict]]] = {}
+    for row in sorted(rows, key=lambda row: row["n"]):
+        by_batch = row["op"] == "chunk_cumsum_decay"
+        which = f"b {row['shape'][0]}, d {row['shape'][-1]}" if by_batch else f"along {row['axis']}"
+        key = row["case"], row["pass"], "" if row["axis"] is None else which
+        lines.setdefault(key, {}).setdefault(row["provider"], []).append(row)
+    return lines
+
+
+def markdown(results: dict) -> str:
+    """Times of every provider in ms, with the fraction of a copy's speed; then peak memory in MiB."""
+    machine = results["machine"]
+    text = [f"# {machine.get('gpu') or machine['cpu']}, commit {results['commit']}, run {results['run']}"]
+    for op in dict.fromkeys(row["op"] for row in results["rows"]):
+        text.append(f"## {op}")
+        rows = [row for row in results["rows"] if row["op"] == op and row["provider"] != "copy"]
+        for line, by_provider in lines_of(rows).items():
+            named = [each.replace("_", " ") for each in line if each not in ("", "none")]
+            text += [f"### {', '.join(named)}", table(by_provider, time_cell)]
+            if any("peak_mib" in row for own in by_provider.values() for row in own):
+                measured = {name: own for name, own in by_provider.items() if "published" not in own[0]}
+                text += ["Peak MiB:", table(measured, memory_cell)]
+    return "\n\n".join(text) + "\n"
+
+
+def time_cell(row: dict) -> str:
+    if "published" in row:
+        return f"{row['of_torch']:.3g} x torch ({row['published']})"
+    if "ms" not in row:
+        return "beyond memory" if row["reason"].startswith("beyond") else "-"
+    ratio = row.get("of_copy", row.get("of_product"))
+    return f"{row['ms']:.4g} ({ratio:.2f})"
+
+
+def memory_cell(row: dict) -> str:
+    return f"{row['peak_mib']:.0f}" if "peak_mib" in row else ""
+
+
+def table(by_provider: dict[str, list[dict]], cell) -> str:
+    cells = {name: {row["n"]: cell(row) for row in own} for name, own in by_provider.items()}
+    sizes = sorted({n for own in cells.values() for n in own})
+    lines = ["| n | " + " | ".join(cells) + " |", "|---" * (1 + len(cells)) + "|"]
+    lines += [f"| {n} | " + " | ".join(own.get(n, "") for own in cells.values()) + " |" for n in sizes]
+    return "\n".join(lines)

@@ -1,0 +1,199 @@
+"""Time and memory of calls, on a GPU and on the CPU, each beside a copy of as many bytes."""
+
+from __future__ import annotations
+
+import gc
+import math
+import os
+import statistics
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long a row is measured: seconds in all, at least so many samples; warm: seconds before, untimed."""
+
+    seconds: float
+    least: int
+    warm: float = 0.0
+    sample: float = 0.001  # seconds that a sample should take, by as many calls as that needs
+
+
+@dataclass(frozen=True)
+class Timing:
+    ms: float  # median, one call
+    copy_ms: float | None  # the same of the copies between the samples
+    host_us: float | None  # what the calls cost the CPU, where the GPU runs behind it
+    samples: int
+
+
+class Gpu:
+    name = "cuda"
+
+    def __init__(self) -> None:
+        properties = torch.cuda.get_device_properties(0)
+        self.cache_bytes = properties.L2_cache_size
+        self.memory_bytes = properties.total_memory
+        self.kept: dict[str, int] = {}  # bytes that each provider holds on to between its calls
+
+    def wait(self) -> None:
+        torch.cuda.synchronize()
+
+    def works(self) -> bool:
+        """Whether no call took the GPU down."""
+        try:
+            self.wait()
+        except RuntimeError:
+            return False
+        return True
+
+    def sample(self, call: Callable[[], None], calls: int, head_start: float = 0.0) -> tuple[float, float]:
+        """Seconds a call, on the GPU and on the host. head_start: seconds by which the host may run ahead."""
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        if head_start:
+            torch.cuda._sleep(int(head_start * 2e9))  # clock cycles
+        begin.record()
+        start = time.perf_counter()
+        for _ in range(calls):
+            call()
+        host = time.perf_counter() - start
+        end.record()
+        end.synchronize()
+        return begin.elapsed_time(end) / calls * 1e-3, host / calls
+
+    def clear(self) -> None:
+        torch._C._cuda_clearCublasWorkspaces()
+        torch.cuda.empty_cache()
+
+    def peak(self, provider: str, call: Callable[[], object]) -> float:
+        """Bytes allocated at most while `call` runs, all that its provider holds included."""
+        others = sum(kept for name, kept in self.kept.items() if name != provider)
+        torch.cuda.reset_peak_memory_stats()
+        result = call()
+        del result
+        return torch.cuda.max_memory_allocated() - others
+
+    def keeps(self, provider: str) -> None:
+        """Call it when nothing of a run is alive: what is allocated still belongs to the provider."""
+        gc.collect()
+        self.clear()
+        others = sum(kept for name, kept in self.kept.items() if name != provider)
+        self.kept[provider] = torch.cuda.memory_allocated() - others
+
+
+class Cpu:
+    name = "cpu"
+
+    def __init__(self) -> None:
+        self.cache_bytes = last_level_cache()
+        self.memory_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+    def wait(self) -> None:
+        pass
+
+    def works(self) -> bool:
+        return True
+
+    def sample(self, call: Callable[[], None], calls: int, head_start: float = 0.0) -> tuple[float, float]:
+        start = time.perf_counter()
+        for _ in range(calls):
+            call()
+        seconds = (time.perf_counter() - start) / calls
+        return seconds, seconds
+
+    def clear(self) -> None:
+        pass
+
+    def peak(self, provider: str, call: Callable[[], object]) -> None:
+        """torch does not count what it allocates on the CPU."""
+
+    def keeps(self, provider: str) -> None:
+        gc.collect()
+
+
+def last_level_cache() -> int:
+    sizes = [each.read_text().strip() for each in Path("/sys/devices/system/cpu/cpu0/cache").glob("*/size")]
+    return max((int(size[:-1]) << {"K": 10, "M": 20}[size[-1]] for size in sizes), default=32 << 20)
+
+
+class Rotation:
+    """Calls that take turns over several sets of inputs and keep as many results alive.
+
+    So a call finds nothing of those before it in the cache, neither what it reads nor where it writes.
+    """
+
+    def __init__(self, calls: Iterable[Callable[[], object]]) -> None:
+        self.calls = list(calls)
+        self.results: deque = deque(maxlen=len(self.calls))
+        self.turn = 0
+
+    def __call__(self) -> None:
+        self.results.append(self.calls[self.turn]())
+        self.turn = (self.turn + 1) % len(self.calls)
+
+
+def sets_needed(machine: Gpu | Cpu, bytes_of_one: float) -> int:
+    """So many that, by the time the first comes round again, the cache was filled twice over."""
+    return min(max(math.ceil(2 * machine.cache_bytes / max(bytes_of_one, 1)), 1), 128)
+
+
+def copy_of(machine: Gpu | Cpu, bytes_moved: float) -> Rotation:
+    """A copy that moves so many bytes, half of them read and half written."""
+    shape = sets_needed(machine, bytes_moved), max(int(bytes_moved) // 8, 4)
+    sources = torch.zeros(shape, device=machine.name)
+    targets = torch.zeros_like(sources)
+    return Rotation((lambda a=a, b=b: b.copy_(a)) for a, b in zip(sources, targets))
+
+
+def measure(machine: Gpu | Cpu, call: Rotation, copy: Rotation | None, effort: Effort) -> Timing:
+    """call, and a copy in turns with it. Both have run before, so that everything is compiled."""
+    machine.wait()
+    seconds, host = machine.sample(call, 1)
+    seconds, host = (min(pair) for pair in zip((seconds, host), machine.sample(call, 1)))
+    warm_until = time.perf_counter() + effort.warm
+    while time.perf_counter() < warm_until:
+        machine.sample(call, 1)
+    calls = min(max(math.ceil(effort.sample / seconds), 1), 64)
+    # Where calls are short, the host queues them all before the GPU starts on the first.
+    head_start = min(1.5 * host * calls + 2e-5, 0.02) if calls > 1 else 0.0
+    copy_calls = 1
+    if copy is not None:
+        copy_seconds, _ = machine.sample(copy, 1)
+        copy_calls = min(max(math.ceil(effort.sample / copy_seconds), 1), 64)
+    own, copies, hosts = [], [], []
+    until = time.perf_counter() + effort.seconds
+    while len(own) < effort.least or (time.perf_counter() < until and len(own) < 200):
+        if copy is not None:
+            copies.append(machine.sample(copy, copy_calls, 2e-5 * copy_calls)[0])
+        on_device, on_host = machine.sample(call, calls, head_start)
+        own.append(on_device)
+        hosts.append(on_host)
+    # A call that waits for the GPU has waited for the head start, too: that is no cost of its own.
+    ran_ahead = calls > 1 and machine.name == "cuda" and statistics.median(hosts) * calls < head_start
+    return Timing(
+        statistics.median(own) * 1e3,
+        statistics.median(copies) * 1e3 if copies else None,
+        statistics.median(hosts) * 1e6 if ran_ahead else None,
+        len(own),
+    )
+
+
+def sustained_product(machine: Gpu | Cpu, seconds: float) -> float:
+    """FLOP/s of a product of 8192 x 8192 bfloat16 matrices after the GPU ran it for so long.
+
+    On the CPU the matrices are 2048 x 2048, float32.
+    """
+    size, dtype = (8192, torch.bfloat16) if machine.name == "cuda" else (2048, torch.float32)
+    a, b = (torch.randn(size, size, device=machine.name, dtype=dtype) for _ in range(2))
+    product = torch.empty_like(a)
+    rate, until = 0.0, time.perf_counter() + seconds
+    while rate == 0.0 or time.perf_counter() < until:
+        one, _ = machine.sample(lambda: torch.mm(a, b, out=product), 20)
+        rate = 2 * size**3 / one
+    return rate

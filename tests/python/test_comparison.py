@@ -1,0 +1,157 @@
+"""bench/compare.py: each row of the published tables has its workload, and a run goes on after a break."""
+
+import json
+import sys
+
+import pytest
+
+from conftest import PROJECT
+
+sys.path.insert(0, str(PROJECT / "bench"))
+
+import compare  # noqa: E402
+import result_file  # noqa: E402
+from comparison import plain_torch, providers, published, runner, tables, timing  # noqa: E402
+from comparison.workloads import CASES, OPS  # noqa: E402
+
+TABLES = published.tables()
+
+
+def name_of(table: dict) -> str:
+    return "-".join([table["op"], table["case"], table["pass"], *map(str, table["shape"])])
+
+
+@pytest.mark.parametrize("table", TABLES, ids=name_of)
+def test_published_rows_are_workloads(table: dict) -> None:
+    case = published.case_of(table)
+    assert case is not None and case.published
+    assert list(case.sizes) == table["n"]
+    for n in table["n"]:
+        assert case.at(n).shape == [published.extent(each, n) for each in table["shape"]]
+    for provider, times in table["ms"].items():
+        memory = table["mib"][provider]
+        assert len(times) == len(memory) == len(table["n"])
+        assert min(times) > 0 and memory == sorted(memory)
+        if provider in published.MEASURED_HERE:
+            assert provider in providers.PROVIDERS and providers.serves(provider, table["op"])
+
+
+def test_every_published_case_has_a_table() -> None:
+    wanted = [(i, pass_) for i, case in enumerate(CASES) if case.published for pass_ in case.units]
+    have = [(CASES.index(published.case_of(table)), table["pass"]) for table in TABLES]
+    assert sorted(have) == sorted(wanted)
+
+
+def test_published_providers_are_listed() -> None:
+    rows = published.rows(case.at(n) for case in CASES for n in case.sizes)
+    listed = {compare.Results.key(row): row for row in rows}
+    assert len(listed) == len(rows)
+    for table in TABLES:
+        case = published.case_of(table)
+        for place, n in enumerate(table["n"]):
+            for provider, times in table["ms"].items():
+                key = {**case.at(n).key(table["pass"]), "provider": f"published_{provider}"}
+                row = listed.get(compare.Results.key(key))
+                assert (row is None) == (provider in published.MEASURED_HERE)
+                if row:
+                    torchs = row["of_torch"] * times[place]
+                    assert torchs == pytest.approx(table["ms"]["torch"][place], rel=0.1)
+                    assert row["published"] == table["gpu"]
+
+
+@pytest.mark.parametrize("dims, n, shape", [(2, 16, [12, 12, 266, 128]), (3, 4, [12, 12, 74, 128])])
+def test_tokens_of_a_grid(dims: int, n: int, shape: list) -> None:
+    (case,) = [case for case in CASES if case.name == f"{dims}d_l10"]
+    work = case.at(n)
+    assert work.shape == shape and work.grid == (n,) * dims
+    x = plain_torch.inputs_of(work.small(), "cpu", plain_torch.DTYPES["f32"])
+    y = plain_torch.function(work.small())(**x)
+    assert y.shape == (*x["x"].shape[:-1], 2 * shape[-1])
+
+
+def test_order_begins_near_8192() -> None:
+    jobs = compare.jobs_of(CASES, ["torch_compile", "torch"], lambda work: work)
+    first = [job for job in jobs if job.work.case == jobs[0].work.case]
+    assert [job.work.n for job in first[:3]] == [8192, 8192, 4096]
+    assert [job.provider for job in first[:2]] == ["torch", "torch_compile"]
+
+
+def test_shrinking_keeps_its_limits() -> None:
+    for case in CASES:
+        for n in case.sizes:
+            work = case.at(n).within(1 << 24, 1e12)
+            assert work.n == n and all(extent > 0 for extent in work.shape)
+            assert work.x_bytes <= max(1 << 24, case.at(n).within(0, 0).x_bytes)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_check_sees_a_wrong_result(op: str) -> None:
+    case = next(case for case in CASES if case.op == op)
+    work = case.at(case.sizes[0]).within(1 << 12, 1e6)
+    right = plain_torch.function(work)
+    if right is None:
+
+        def right(x, decay):
+            return plain_torch.decayed_sum_loop(x, decay, case.axis)
+
+    assert runner.relative_error(work, right, "cpu") < 0.05
+    assert runner.relative_error(work, lambda **inputs: right(**inputs) * 1.25, "cpu") > 0.1
+
+
+def test_interrupted_run_goes_on(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(result_file, "commit", lambda: "0123456789ab")
+    output = tmp_path / "result.json"
+    arguments = ["--output", str(output), "--device", "cpu", "--quick", "--x-bytes", "1e4"]
+    arguments += ["--providers", "torch", "--only", "chunk_cumsum_decay/forward.*x(1024|2048)x"]
+    counted = []
+    measured = runner.Runner.rows
+    monkeypatch.setattr(runner.Runner, "rows", lambda self, job: counted.append(job) or measured(self, job))
+    assert compare.main([*arguments, "--seconds", "0"]) == compare.MORE_TO_RUN
+    assert not counted
+    assert compare.main([*arguments, "--only", "chunk_cumsum_decay/forward.*x1024x"]) == 0
+    first = json.loads(output.read_text())
+    before = len(counted)
+    assert before and {row["n"] for row in first["rows"]} == {1024}
+    assert compare.main(arguments) == 0
+    rows = json.loads(output.read_text())["rows"]
+    assert rows[: len(first["rows"])] == first["rows"]
+    assert len(counted) == 2 * before and {row["n"] for row in rows} == {1024, 2048}
+    assert all(row["ms"] > 0 and row["of_copy"] > 0 for row in rows)
+    assert {row["provider"] for row in rows} == {"torch", "copy"}
+
+
+def test_other_machines_results_are_not_gone_on_with(tmp_path, monkeypatch) -> None:
+    output = tmp_path / "result.json"
+    arguments = ["--output", str(output), "--device", "cpu", "--providers", "torch", "--only", "no such case"]
+    monkeypatch.setattr(result_file, "cpu_name", lambda: "one")
+    results = compare.Results(output, "cpu", retry=False)
+    results.add([])
+    assert compare.main(arguments) == 0
+    monkeypatch.setattr(result_file, "cpu_name", lambda: "another")
+    with pytest.raises(SystemExit, match="one.*another.*--output"):
+        compare.main(arguments)
+
+
+def test_tables() -> None:
+    case = CASES[0]
+    rows = [
+        {**case.at(512).key("forward"), "provider": "scandsl", "ms": 0.125, "of_copy": 0.5, "peak_mib": 48.0},
+        {**case.at(1024).key("forward"), "provider": "scandsl", "reason": "beyond the memory: 1 GiB"},
+        *published.rows([case.at(512)]),
+    ]
+    result = {"machine": {"gpu": "G"}, "commit": "c", "run": "r", "rows": rows}
+    text = tables.markdown(result)
+    assert "| 512 | 0.125 (0.50) | 6.33 x torch (A800) | 0.778 x torch (A800) |" in text
+    assert "| 1024 | beyond memory |" in text and "| 512 | 48 |" in text
+
+
+def test_failure_is_a_row(monkeypatch) -> None:
+    def broken(work, device):
+        raise RuntimeError("broken\nin detail")
+
+    monkeypatch.setitem(providers.PROVIDERS, "torch", broken)
+    small = timing.Effort(0.0, 1)
+    job = runner.Job(CASES[0].at(512).within(1e4, 1e9), "torch")
+    rows = runner.Runner(timing.Cpu(), small, float("inf")).rows(job)
+    assert [row["reason"] for row in rows] == ["RuntimeError: broken"] * 2
+    assert [row["pass"] for row in rows] == ["forward", "backward"]
