@@ -30,6 +30,11 @@ const cuda_plan planned =
                    dx = shape<bfloat16>(12, 8192, 2048));
 // [/doc:gradient]
 
+constexpr tensor<"scale"> scale;
+constexpr tensor<"shift"> shift;
+inline constexpr auto scaled =
+    op<"scaled">(out<"y">(b, n) = scale(b) * scan(plain_sum, over(n), x(b, n)) + shift(b));
+
 constexpr axis<"h"> h;
 constexpr tensor<"theta"> theta;
 inline constexpr auto encoded =
@@ -90,4 +95,11 @@ TEST_CASE("an encoding is walked along its positions, a few at a time, and its c
   CAPTURE(text);
   CHECK(text.find("walks n") != std::string::npos);
   CHECK(text.find("sines and cosines by rotation") != std::string::npos);
+}
+
+TEST_CASE("what is read once a lane has no say in where threads lie", "[cuda][plan]") {
+  const auto p = plan<scaled>(h200, x = shape<bfloat16>(2048, 32768), scale = shape<float>(2048),
+                              shift = shape<float>(2048), y = shape<bfloat16>(2048, 32768));
+  REQUIRE(p.kernels.size() == 1);
+  CHECK(p.kernels[0].plan.arrangement == cuda_arrangement::row);
 }

@@ -107,6 +107,7 @@ inline std::int64_t bytes_along(const program& p, const walk_table& table, const
   std::int64_t bytes = 0;
   const auto add = [&](int tensor) {
     if (p.tensors[tensor].role == tensor_role::positions) return;
+    if (table.axis >= 0 && (p.tensors[tensor].mask() & axis_bit(table.axis)) == 0) return;  // once a lane
     const bound_tensor& b = bound.tensors[static_cast<std::size_t>(tensor)];
     if (b.bound && std::abs(d.stride[static_cast<std::size_t>(tensor)]) == 1)
       bytes += static_cast<std::int64_t>(size_of(b.view.type));

@@ -8,9 +8,9 @@
 namespace scandsl {
 
 template <const program& P, int K>
-inline constexpr int cuda_axis = axis_to_rotate_along(kernel_program<P, K>) >= 0
-                                     ? axis_to_rotate_along(kernel_program<P, K>)
-                                     : kernels_of<P>.walked_axis[K];
+inline constexpr int cuda_axis =
+    axis_to_rotate_along(kernel_program<P, K>) >= 0 ? axis_to_rotate_along(kernel_program<P, K>)
+                                                    : kernels_of<P>.walked_axis[K];
 template <const program& P, int K>
 inline constexpr schedule cuda_schedule = make_schedule(kernel_program<P, K>, cuda_axis<P, K>);
 template <const program& P, int K>

@@ -177,8 +177,7 @@ template <class V> SCANDSL_HD V short_sigmoid(V x) {
 }  // namespace cuda_detail
 /// Relative error 2^-20: of the exponential, the sum and the reciprocal. 0 below -87, where it is less than
 /// 2^-125.
-template <>
-SCANDSL_HD cuda_detail::approximate primitive::sigmoid_op::value(cuda_detail::approximate x) {
+template <> SCANDSL_HD cuda_detail::approximate primitive::sigmoid_op::value(cuda_detail::approximate x) {
   return cuda_detail::short_sigmoid(x);
 }
 
