@@ -37,8 +37,10 @@ inline constexpr auto scaled =
 
 constexpr axis<"h"> h;
 constexpr tensor<"theta"> theta;
+// [doc:rotation]
 inline constexpr auto encoded =
     op<"encoded">(out<"y">(b, n, h, d) = x(b, n, h, d) * cos_of_product(index(n), theta(h, d)));
+// [/doc:rotation]
 
 constexpr std::int64_t unit = std::int64_t{12} * 8192 * 2048 * 2;
 
@@ -91,7 +93,9 @@ TEST_CASE("an encoding is walked along its positions, a few at a time, and its c
   CHECK(p.kernels[0].tile_steps == 8);
   CHECK(p.kernels[0].sweeps[0].rotates);
   CHECK(p.moved_bytes <= p.floor_bytes);
+  // [doc:rotation]
   const std::string text = explain(p);
+  // [/doc:rotation]
   CAPTURE(text);
   CHECK(text.find("walks n") != std::string::npos);
   CHECK(text.find("sines and cosines by rotation") != std::string::npos);

@@ -77,6 +77,7 @@ struct cuda_tile_shape {
   int strip_lanes = 8, strip_steps = 8;  ///< a thread of a strip
   int strip_threads = 256;
   int row_steps = 8, row_vectors = 2;  ///< a thread of a row
+  int fewest_row_threads = 1;
   bool lookback = false;               ///< there is a look-back kernel; its threads' parts of a tile:
   int lookback_lanes = 8, lookback_steps = 8, lookback_vectors = 4;
 };
@@ -207,7 +208,7 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
     const std::int64_t a_thread = shape.row_steps * shape.row_vectors;
     plan.lane_threads =
         detail::power_of_two_above((length + a_thread - 1) / a_thread, cuda_row_policy::threads);
-    if (plan.packed) plan.lane_threads = std::max(plan.lane_threads, 32);
+    plan.lane_threads = std::max(plan.lane_threads, plan.packed ? 32 : shape.fewest_row_threads);
     if (p.scans.count == 0 && nest.walk.size() == 1 && plan.lane_threads * a_thread < length)
       detail::fold(p, plan, plan.lane_threads * a_thread);
     const std::int64_t blocks =

@@ -88,6 +88,8 @@ template <class K> struct tile_policy {
                                      scan_count<group> > 0 && state_words <= 8;
   /// Sweeps over tensors of known types.
   static constexpr bool streams = is_typed && group::plan.sweeps > 0;
+  /// Several rows share a warp in kernels of their own, where the types are known.
+  static constexpr int fewest_row_threads = streams ? 1 : 32;
   static constexpr int lookback_lanes = [] {
     int lanes = strip_lanes;
     while (lanes > 1 && lanes * smallest_element > 4 && lanes * state_words > 8) lanes /= 2;
@@ -122,9 +124,9 @@ template <class K> struct tile_policy {
 
 template <class K> constexpr cuda_tile_shape tile_shape() {
   using policy = tile_policy<K>;
-  return {policy::strip_lanes,    policy::strip_steps,    policy::strip_threads,
-          policy::width,          policy::row_vectors,    policy::looks_back,
-          policy::lookback_lanes, policy::lookback_steps, policy::lookback_vectors};
+  return {policy::strip_lanes,    policy::strip_steps,        policy::strip_threads, policy::width,
+          policy::row_vectors,    policy::fewest_row_threads, policy::looks_back,    policy::lookback_lanes,
+          policy::lookback_steps, policy::lookback_vectors};
 }
 
 template <int Tensors> void copy_dimension(const dimension& from, strided_dimension<Tensors>& to) {
@@ -341,8 +343,9 @@ void launch_lookback(const cuda_kernel_plan& plan, const typename K::arguments& 
 template <class K, class F>
 auto with_arrangement(const cuda_kernel_plan& plan, const typename K::arguments& a, F&& f) {
   if (plan.arrangement == cuda_arrangement::strip) return f(std::type_identity<strip_of<K>>{});
-  if (a.lane_threads >= 32) return f(std::type_identity<row_of<K, whole_warps>>{});
-  return f(std::type_identity<row_of<K, part_of_warp>>{});
+  if constexpr (tile_policy<K>::fewest_row_threads < 32)
+    if (a.lane_threads < 32) return f(std::type_identity<row_of<K, part_of_warp>>{});
+  return f(std::type_identity<row_of<K, whole_warps>>{});
 }
 
 /// Bytes of the carries that sweeps save, and for how many lanes; none where a lane is one tile.

@@ -3,8 +3,8 @@
 #include "scandsl/pass/rotation.hpp"
 
 /// Sines and cosines that follow from those of the step before (pass/rotation.hpp). A thread computes the
-/// first ones of each of its runs exactly. Within 8 steps, as many as a run has, what the multiplications
-/// round adds up to less than 5e-7.
+/// first ones of each of its runs from the exact product. Of 8 steps, as many as a run has, the last ones are
+/// off by 1.1e-6 at most, in float32 and positions up to 2^24; the first by 0.4e-6.
 namespace scandsl::cuda_detail {
 
 /// The sines and cosines that rotate while a stage walks along its steps, one for each pair of operands.
