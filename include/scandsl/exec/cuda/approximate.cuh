@@ -79,6 +79,23 @@ __device__ __forceinline__ float reciprocal_approximate(float x) {
   return y;
 }
 
+/// position * theta in half turns wherever it lies. One function for all places that call it.
+template <class P> __device__ __noinline__ float half_turns_anywhere(P position, float theta) {
+  return scandsl::half_turns_of_product(position, theta);
+}
+/// The same; what is far is left to that function.
+template <class P> SCANDSL_HD float half_turns_of_product(P position, float theta) {
+#ifdef __CUDA_ARCH__
+  const reduced_product<float> reduced = reduce_product<float>(static_cast<float>(position), theta);
+  bool near = reduced.fits;
+  if constexpr (std::is_integral_v<P>)
+    near = near && position <= far_position<float> && position >= -far_position<float>;
+  return near ? reduced.half_turns : half_turns_anywhere(position, theta);
+#else
+  return scandsl::half_turns_of_product(position, theta);
+#endif
+}
+
 /// Arithmetic of a kernel, and the type that memory of its own (scratch) holds.
 template <class C> inline constexpr dtype scratch_dtype = dtype_of<C>;
 template <> inline constexpr dtype scratch_dtype<approximate> = dtype::float32;
@@ -120,6 +137,17 @@ __device__ __forceinline__ approximate shuffle_from(approximate x, int lane, int
 }  // namespace scandsl::cuda_detail
 
 namespace scandsl {
+
+template <>
+template <>
+SCANDSL_HD float scalar_arithmetic<float>::half_turns_of_product(std::int32_t position, float theta) {
+  return cuda_detail::half_turns_of_product(position, theta);
+}
+template <>
+template <>
+SCANDSL_HD float scalar_arithmetic<float>::half_turns_of_product(float position, float theta) {
+  return cuda_detail::half_turns_of_product(position, theta);
+}
 
 template <> struct arithmetic<cuda_detail::approximate> {
   using V = cuda_detail::approximate;

@@ -38,11 +38,6 @@ template <class K, stage_kind Kind, int S> struct rotating_nodes {
   }
 };
 
-/// Wherever the product lies. One function for all places that call it.
-template <class Position> __device__ __noinline__ float half_turns_anywhere(Position position, float theta) {
-  return arithmetic<float>::half_turns_of_product(position, theta);
-}
-
 /// What rotates along one run of a thread.
 template <class K, stage_kind Kind, int S> struct rotation {
   using group = typename K::group;
