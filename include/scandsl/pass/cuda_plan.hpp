@@ -78,7 +78,7 @@ struct cuda_tile_shape {
   int strip_threads = 256;
   int row_steps = 8, row_vectors = 2;  ///< a thread of a row
   int fewest_row_threads = 1;
-  bool lookback = false;               ///< there is a look-back kernel; its threads' parts of a tile:
+  bool lookback = false;  ///< there is a look-back kernel; its threads' parts of a tile:
   int lookback_lanes = 8, lookback_steps = 8, lookback_vectors = 4;
 };
 
