@@ -44,7 +44,7 @@ cuda_kernel_plan plan_for(const dims& along_b, const dims& along_n, double chunk
     t.view = {nullptr, dtype::int32, false, 1, {dims{{sequences + 1, 1}}}};
   }
   const iteration_space space = make_iteration_space(p, bound);
-  return plan_cuda_kernel(p, kernel_table<P, 0>, bound, space, {8, 8, 256, 8, 4, lookback, 8, 8, 4}, {});
+  return plan_cuda_kernel(p, kernel_table<P, 0>, bound, space, {8, 8, 256, 8, 4, 1, lookback, 8, 8, 4}, {});
 }
 
 std::int64_t lanes_in(const std::vector<dimension>& dimensions) { return loop_nest::count(dimensions); }
