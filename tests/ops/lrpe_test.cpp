@@ -42,7 +42,7 @@ std::ostream& operator<<(std::ostream& out, const lrpe_case& c) {
 std::pair<double, double> turned_by(double position, double theta) {
   const double angle = position * theta, rest = std::fma(position, theta, -angle);
   const double cosine = std::cos(angle), sine = std::sin(angle);
-  return {cosine - rest * sine, sine + rest * cosine};
+  return {cosine * std::cos(rest) - sine * std::sin(rest), sine * std::cos(rest) + cosine * std::sin(rest)};
 }
 
 double sigmoid(double v) { return v < 0 ? std::exp(v) / (1 + std::exp(v)) : 1 / (1 + std::exp(-v)); }
