@@ -114,8 +114,8 @@ private:
       throw argument_error("an activation of lrpe_activation", message(static_cast<int>(options_.act)),
                            "name one of the enumeration");
     if (!options_.positions) {
-      const std::int64_t first = options_.offset, last = first + x_.extents[1];
-      if (x_.type != dtype::float64 && (first < -(std::int64_t{1} << 31) || last > std::int64_t{1} << 31))
+      const std::int64_t first = options_.offset, limit = std::int64_t{1} << 31;
+      if (x_.type != dtype::float64 && (first < -limit || first > limit - x_.extents[1]))
         throw argument_error("positions of at most 31 bits", message("offset ", options_.offset),
                              "use float64 for positions so far away");
       return;

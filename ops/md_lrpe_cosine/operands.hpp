@@ -17,8 +17,9 @@ public:
     if (shape.empty() || shape.size() > static_cast<std::size_t>(max_table))
       throw shape_error(message("a grid of 1 to ", max_table, " sizes"), message(shape.size()),
                         "merge dimensions of the grid");
-    if (extra_tokens < 0)
-      throw argument_error("extra_tokens of at least 0", message(extra_tokens), "give their number");
+    constexpr std::int64_t most_tokens = std::int64_t{1} << 62;
+    if (extra_tokens < 0 || extra_tokens > most_tokens)
+      throw argument_error("extra_tokens from 0 to 2^62", message(extra_tokens), "give their number");
     std::int64_t stride = 1;
     for (std::size_t i = shape.size(); i-- > 0;) {
       if (shape[i] < 0 || (shape[i] > 0 && stride > std::numeric_limits<std::int32_t>::max() / shape[i]))

@@ -15,6 +15,7 @@ struct lrpe_case {
   lrpe_activation act = lrpe_activation::none;
   int act_dim = -1;
   int position_rank = 0;  ///< 0: offset + index
+  dtype position_type = dtype::int64;
   std::int64_t offset = 0;
   dtype type = dtype::float32, theta_type = dtype::float32;
   unsigned layout_seed = 0;
@@ -32,8 +33,16 @@ std::ostream& operator<<(std::ostream& out, const lrpe_case& c) {
   return out << name_of(c.type) << " theta " << name_of(c.theta_type) << " [" << c.b << ", " << c.n << ", "
              << c.h << ", " << c.d << "]" << (c.one_head ? " one head" : "")
              << (c.one_feature ? " one feature" : "") << " act " << static_cast<int>(c.act) << " along "
-             << c.act_dim << " positions " << c.position_rank << " offset " << c.offset << " layout "
-             << c.layout_seed;
+             << c.act_dim << " positions " << c.position_rank << ' ' << name_of(c.position_type) << " offset "
+             << c.offset << " layout " << c.layout_seed;
+}
+
+/// Cosine and sine of the exact product, of which the rounded one may be off by far more than their last
+/// digit.
+std::pair<double, double> turned_by(double position, double theta) {
+  const double angle = position * theta, rest = std::fma(position, theta, -angle);
+  const double cosine = std::cos(angle), sine = std::sin(angle);
+  return {cosine * std::cos(rest) - sine * std::sin(rest), sine * std::cos(rest) + cosine * std::sin(rest)};
 }
 
 double sigmoid(double v) { return v < 0 ? std::exp(v) / (1 + std::exp(v)) : 1 / (1 + std::exp(-v)); }
@@ -44,7 +53,7 @@ struct lrpe_reference {
   std::vector<double> x, theta, dy;
   std::vector<std::int64_t> positions;
   std::vector<double> f, y, dx, dtheta;
-  double dx_terms = 0;  ///< the size of what a softmax's gradient is a difference of
+  double dx_terms = 0;  ///< the greatest of what a softmax's gradient is a difference of
 
   std::size_t at(std::int64_t i, std::int64_t t, std::int64_t k, std::int64_t j) const {
     return static_cast<std::size_t>(((i * c.n + t) * c.h + k) * c.d + j);
@@ -86,15 +95,16 @@ struct lrpe_reference {
     dtheta.assign(theta.size(), 0.0);
     for_each([&](auto i, auto t, auto k, auto j) {
       const auto which = static_cast<std::size_t>(c.theta_at(k, j));
-      const double p = position(i, t), angle = p * theta[which];
+      const double p = position(i, t);
+      const auto [cos_of_angle, sin_of_angle] = turned_by(p, theta[which]);
       const std::size_t from = at(i, t, k, j),
                         cosine = 2 * (from - static_cast<std::size_t>(j)) + static_cast<std::size_t>(j),
                         sine = cosine + static_cast<std::size_t>(c.d);
-      y[cosine] = f[from] * std::cos(angle);
-      y[sine] = f[from] * std::sin(angle);
+      y[cosine] = f[from] * cos_of_angle;
+      y[sine] = f[from] * sin_of_angle;
       if (dy.empty()) return;
-      df[from] = dy[cosine] * std::cos(angle) + dy[sine] * std::sin(angle);
-      dtheta[which] += f[from] * p * (dy[sine] * std::cos(angle) - dy[cosine] * std::sin(angle));
+      df[from] = dy[cosine] * cos_of_angle + dy[sine] * sin_of_angle;
+      dtheta[which] += f[from] * p * (dy[sine] * cos_of_angle - dy[cosine] * sin_of_angle);
     });
     dx = df;
     for_each([&](auto i, auto t, auto k, auto j) {
@@ -109,6 +119,15 @@ struct lrpe_reference {
       dx[e] = f[e] * (df[e] - mean);
       dx_terms = std::max(dx_terms, std::fabs(f[e] * df[e]));
     });
+  }
+  /// What errors of dx are measured by beside its own size. A softmax's gradient f (df - mean of df) is 0
+  /// where df is the same along all of its row: with one element, or an x and a dy that are repeated along
+  /// it. Then this reference, too, holds nothing but the roundings of the terms, and their size is the only
+  /// one there is. Of every other gradient, 0.
+  double dx_size() const {
+    double most = 0;
+    for (const double each : dx) most = std::max(most, std::fabs(each));
+    return most <= 1e-12 * dx_terms ? dx_terms : 0;
   }
 };
 
@@ -138,7 +157,8 @@ std::string mismatch_of(const lrpe_case& c, unsigned seed) {
   const memory_of<std::int32_t> narrow(expected.positions.begin(), expected.positions.end());
   const extent_list at = c.position_rank == 2 ? extent_list{c.b, c.n} : extent_list{c.n};
   if (c.position_rank > 0)
-    options.positions = seed % 2 == 0 ? array::of(wide.data(), at) : array::of(narrow.data(), at);
+    options.positions =
+        c.position_type == dtype::int64 ? array::of(wide.data(), at) : array::of(narrow.data(), at);
   run_on_device([&](auto& device) { ops::lrpe_cosine(device, x.view(), theta.view(), y.view(), options); });
   run_on_device([&](auto& device) {
     ops::lrpe_cosine_backward(device, x.view(), theta.view(), {dy.view(), dx.view(), dtheta.view()}, options);
@@ -152,15 +172,30 @@ std::string mismatch_of(const lrpe_case& c, unsigned seed) {
   std::string wrong = mismatch("y", c.type, expected.y, y.block.read(), in_double ? 1e-13 : 4e-6);
   if (wrong.empty())
     wrong = gradient_mismatch("dx", c.type, expected.dx, dx.block.read(), in_double ? 1e-13 : 4e-6,
-                              expected.dx_terms);
+                              expected.dx_size());
   if (wrong.empty())
     wrong = gradient_mismatch("dx alone", c.type, expected.dx, dx_alone.block.read(),
-                              in_double ? 1e-13 : 4e-6, expected.dx_terms);
+                              in_double ? 1e-13 : 4e-6, expected.dx_size());
   if (wrong.empty())
     wrong = gradient_mismatch("dtheta", c.theta_type, expected.dtheta, dtheta.block.read(),
                               in_double ? 1e-12 : 1e-5);
   return wrong;
 }
+
+/// Of softmax, with the dimension along which it runs.
+const std::pair<lrpe_activation, int> every_activation[] = {
+    {lrpe_activation::none, -1}, {lrpe_activation::relu, -1},    {lrpe_activation::sigmoid, -1},
+    {lrpe_activation::silu, -1}, {lrpe_activation::softmax, -1}, {lrpe_activation::softmax, 1}};
+/// One head, one feature.
+const std::pair<bool, bool> every_theta[] = {{false, false}, {true, false}, {false, true}};
+/// Their rank (0: offset + index) and type.
+const std::pair<int, dtype> every_position[] = {
+    {0, dtype::int64}, {1, dtype::int32}, {1, dtype::int64}, {2, dtype::int32}, {2, dtype::int64}};
+/// Of x and theta.
+const std::pair<dtype, dtype> every_type[] = {
+    {dtype::float32, dtype::float32},   {dtype::float64, dtype::float64}, {dtype::bfloat16, dtype::float32},
+    {dtype::bfloat16, dtype::bfloat16}, {dtype::float16, dtype::float16}, {dtype::float16, dtype::float32},
+    {dtype::float64, dtype::float32}};
 
 std::string mismatch_of(const lrpe_case& c) {
   static unsigned seed = 0;
@@ -171,50 +206,72 @@ std::string mismatch_of(const lrpe_case& c) {
 
 TEST_CASE("lrpe_cosine agrees with loops, and its backward", "[ops][lrpe]") {
   unsigned turn = 0;
-  for (const auto act : {lrpe_activation::none, lrpe_activation::relu, lrpe_activation::sigmoid,
-                         lrpe_activation::silu, lrpe_activation::softmax})
-    for (const int act_dim : {-1, 1}) {
-      if (act_dim == 1 && act != lrpe_activation::softmax) continue;
-      for (const auto& [one_head, one_feature] : {std::pair{false, false}, {true, false}, {false, true}})
-        for (const int position_rank : {0, 1, 2})
-          for (const auto& [type, theta_type] : {std::pair{dtype::float32, dtype::float32},
-                                                 {dtype::float64, dtype::float64},
-                                                 {dtype::bfloat16, dtype::float32},
-                                                 {dtype::float16, dtype::float16}}) {
-            lrpe_case c;
-            c.act = act, c.act_dim = act_dim, c.position_rank = position_rank;
-            c.one_head = one_head, c.one_feature = one_feature;
-            c.type = type, c.theta_type = theta_type;
-            c.layout_seed = turn % 4;
-            c.offset = turn % 3 == 0 ? 100 : 0;
-            ++turn;
-            INFO(c);
-            CHECK(mismatch_of(c) == "");
-          }
-    }
+  for (const auto& [act, act_dim] : every_activation)
+    for (const auto& [one_head, one_feature] : every_theta)
+      for (const auto& [position_rank, position_type] : every_position)
+        for (const auto& [type, theta_type] : every_type) {
+          lrpe_case c;
+          c.act = act, c.act_dim = act_dim;
+          c.position_rank = position_rank, c.position_type = position_type;
+          c.one_head = one_head, c.one_feature = one_feature;
+          c.type = type, c.theta_type = theta_type;
+          c.layout_seed = turn % 4;
+          c.offset = turn % 3 == 0 ? 100 : 0;
+          ++turn;
+          INFO(c);
+          CHECK(mismatch_of(c) == "");
+        }
 }
 
 TEST_CASE("lrpe_cosine takes any size", "[ops][lrpe]") {
   const std::vector<extent_list> sizes = {{1, 1, 1, 1},   {2, 0, 2, 3},   {0, 4, 2, 3}, {3, 7, 1, 5},
                                           {1, 300, 2, 1}, {2, 33, 3, 67}, {2, 3, 1, 1}, {5, 2, 4, 129},
-                                          {2, 3, 2, 0},   {2, 3, 0, 4}};
+                                          {2, 1, 3, 5},   {2, 3, 2, 0},   {2, 3, 0, 4}, {0, 0, 0, 0}};
+  unsigned turn = 0;
   for (const extent_list& size : sizes)
-    for (const auto act : {lrpe_activation::none, lrpe_activation::silu, lrpe_activation::softmax})
-      for (const int position_rank : {0, 2}) {
+    for (const auto& [act, act_dim] : every_activation)
+      for (const auto& [one_head, one_feature] : every_theta) {
         lrpe_case c;
         c.b = size[0], c.n = size[1], c.h = size[2], c.d = size[3];
-        c.act = act, c.position_rank = position_rank;
+        c.act = act, c.act_dim = act_dim;
+        c.one_head = one_head, c.one_feature = one_feature;
+        std::tie(c.type, c.theta_type) = every_type[turn % std::size(every_type)];
+        std::tie(c.position_rank, c.position_type) = every_position[turn % std::size(every_position)];
+        c.layout_seed = turn % 4;
+        ++turn;
         INFO(c);
         CHECK(mismatch_of(c) == "");
       }
 }
 
 TEST_CASE("far positions keep the angle's digits", "[ops][lrpe]") {
+  const std::int64_t limit = std::int64_t{1} << 31, turning_point = std::int64_t{1} << 24;
+  unsigned turn = 0;
   for (const std::int64_t offset :
-       {std::int64_t{1} << 20, (std::int64_t{1} << 24) - 8, std::int64_t{1} << 30})
-    for (const int position_rank : {0, 1}) {
+       {std::int64_t{1} << 20, turning_point - 8, turning_point - 2, turning_point, std::int64_t{1} << 30,
+        limit - 70, -turning_point - 2, -limit + 20})
+    for (const auto& [position_rank, position_type] : every_position)
+      for (const auto& [one_head, one_feature] : every_theta)
+        for (const auto& [type, theta_type] : every_type) {
+          lrpe_case c;
+          c.n = 9;
+          c.act = turn % 3 == 0 ? lrpe_activation::silu : lrpe_activation::none;
+          c.offset = offset, c.position_rank = position_rank, c.position_type = position_type;
+          c.one_head = one_head, c.one_feature = one_feature;
+          c.type = type, c.theta_type = theta_type;
+          ++turn;
+          INFO(c);
+          CHECK(mismatch_of(c) == "");
+        }
+}
+
+TEST_CASE("float64 counts positions beyond 31 bits", "[ops][lrpe]") {
+  for (const std::int64_t offset :
+       {std::int64_t{1} << 31, std::int64_t{1} << 40, -(std::int64_t{1} << 36) - 3})
+    for (const int position_rank : {0, 1, 2}) {
       lrpe_case c;
       c.offset = offset, c.position_rank = position_rank;
+      c.type = c.theta_type = dtype::float64;
       INFO(c);
       CHECK(mismatch_of(c) == "");
     }

@@ -136,12 +136,20 @@ TEST_CASE("md_lrpe_cosine agrees with loops, and its backward", "[ops][lrpe]") {
 }
 
 TEST_CASE("md_lrpe_cosine takes any size", "[ops][lrpe]") {
+  const extent_list longest(16, 1);
+  unsigned turn = 0;
   for (const auto& [b, h, d] :
-       {std::array<std::int64_t, 3>{1, 1, 1}, {0, 2, 3}, {3, 1, 129}, {2, 0, 4}, {2, 2, 0}}) {
-    const grid_case c{b, h, d, 2, {5, 9}, dtype::float32, dtype::float32, 0};
-    INFO(c);
-    CHECK(mismatch_of(c) == "");
-  }
+       {std::array<std::int64_t, 3>{1, 1, 1}, {0, 2, 3}, {3, 1, 129}, {1, 1, 5}, {2, 0, 4}, {2, 2, 0}})
+    for (const extent_list& shape : {extent_list{5, 9}, {1, 1}, {0, 9}, longest})
+      for (const std::int64_t extra : {0, 2})
+        for (const auto& [type, theta_type] : {std::pair{dtype::float32, dtype::float32},
+                                               {dtype::float64, dtype::float64},
+                                               {dtype::bfloat16, dtype::bfloat16},
+                                               {dtype::float16, dtype::float32}}) {
+          const grid_case c{b, h, d, extra, shape, type, theta_type, turn++ / 4 % 4};
+          INFO(c);
+          CHECK(mismatch_of(c) == "");
+        }
 }
 
 TEST_CASE("extra tokens become themselves and zeros", "[ops][lrpe]") {

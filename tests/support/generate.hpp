@@ -361,6 +361,8 @@ inline random_case make_case(const program& p, const sizes& size, unsigned seed,
   std::map<std::string, std::int64_t> extent{{"b", size.batch}, {"n", size.length}, {"d", size.width},
                                              {"s", 1},          {"m", 5},           {"k", 3},
                                              {"part", 2},       {"which", 2}};
+  for (int a = 0; a < p.axes.count; ++a)
+    if (p.parts[a] > 0) extent[std::string(p.axes[a].view())] = p.parts[a];
   if (p.find_tensor(offsets.id) >= 0 && chance(80)) {
     result.inputs["offsets"] = {random_offsets(random, size.length, size.sequences, unit),
                                 {size.sequences + 1}};
