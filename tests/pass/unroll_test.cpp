@@ -32,9 +32,8 @@ constexpr program loaded =
                  out<"repeated">(part, d) = w(d));
 constexpr program numbered = op<"numbered">(out<"y">(n, part, d) = pair * index(part) + extent(part));
 constexpr auto running = scan(plain_sum, over(n), pair);
-constexpr program scans =
-    op<"scanned">(out<"y">(n, part, d) = running, out<"last">(part, d) = last(running),
-                  out<"shared">(n, part, d) = scan(plain_sum, over(n), x(n, d)) * pair);
+constexpr program scans = op<"scanned">(out<"y">(n, part, d) = running, out<"last">(part, d) = last(running),
+                                        out<"shared">(n, part, d) = scan(plain_sum, over(n), x(n, d)) * pair);
 constexpr program nested = op<"nested">(
     out<"y">(n, part, d) = scan(maximum, over(n).reversed(), running + z(part, d)),
     out<"start">(n, part, d) =
@@ -45,7 +44,7 @@ constexpr program packed = op<"packed">(
 constexpr program two_stacks =
     op<"two">(out<"y">(part, n, other, d) = stack(other, pair, pair* pair, z(part, d) - pair));
 constexpr program gathers = op<"gathered">(out<"y">(n, part, d) = pair * z(part, m[i(n) + index(part)]) +
-                                                                   tensor<"v">{}(m[index(part)], d));
+                                                                  tensor<"v">{}(m[index(part)], d));
 constexpr program backward = gradient(stored);
 constexpr program backward_of_nested = gradient(nested);
 constexpr program backward_of_two = gradient(two_stacks);
