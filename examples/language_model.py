@@ -1,10 +1,10 @@
-"""A small byte-level language model, and the ops it is made of: those of scandsl, or the same in plain torch."""
+"""A small byte-level language model, and its ops: those of scandsl, or the same in plain torch."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -34,7 +34,7 @@ def plain_ops() -> SimpleNamespace:
 
     def decayed_sum(x, decay, dim, *, log_decay, initial_state, return_final_state):
         assert log_decay and return_final_state
-        decay = decay.exp().expand(x.shape)
+        decay = decay.exp()
         h = torch.zeros_like(x.select(dim, 0)) if initial_state is None else initial_state
         y = []
         for a_t, x_t in zip(decay.unbind(dim), x.unbind(dim)):
@@ -64,7 +64,7 @@ class Memory(NamedTuple):
     """What the layers remember of the bytes so far: how many they were, and a state for each layer."""
 
     length: int = 0
-    states: Optional[list[Tensor]] = None
+    states: list[Tensor] | None = None
 
 
 # [doc:mixer]
@@ -88,14 +88,13 @@ class Mixer(nn.Module):
     def forward(self, x: Tensor, offset: int, state: Tensor | None) -> tuple[Tensor, Tensor]:
         """x: [batch, length, width]; offset: how many positions came before. Returns y and the new state."""
         query, value, gate = self.project(x).unflatten(-1, (3, self.heads, -1)).unbind(2)
-        value = value * torch.sigmoid(-gate)
-        query = self.ops.lrpe_cosine(query, self.theta, offset=offset, act="silu").unflatten(-1, (2, -1))
-        value = self.ops.lrpe_cosine(value, self.theta, offset=offset).unflatten(-1, (2, -1))
-        decay = functional.logsigmoid(gate).unsqueeze(-2)  # one for cosine and sine
+        query = self.ops.lrpe_cosine(query, self.theta, offset=offset, act="silu")
+        value = self.ops.lrpe_cosine(value * torch.sigmoid(-gate), self.theta, offset=offset)
+        decay = functional.logsigmoid(gate).repeat(1, 1, 1, 2)  # the same of cosines and of sines
         mixed, state = self.ops.decayed_sum(
             value, decay, 1, log_decay=True, initial_state=state, return_final_state=True
         )
-        return self.out((query * mixed).sum(-2).flatten(-2)), state
+        return self.out((query * mixed).unflatten(-1, (2, -1)).sum(-2).flatten(-2)), state
         # [/doc:mixer]
 
 

@@ -35,20 +35,18 @@ def loss_figure(title: str, curves: Mapping[str, Sequence[float]]) -> str:
         f'transform="rotate(-90 16 {HEIGHT / 2})">nats per byte</text>',
     ]
     for loss in ticks(low, high):
-        parts.append(
-            f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{down(loss):.1f}" y2="{down(loss):.1f}" '
-            f'stroke="#dddddd"/><text x="{LEFT - 6}" y="{down(loss) + 4:.1f}" text-anchor="end">{loss:g}</text>'
-        )
+        y = down(loss)
+        parts += [
+            f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#dddddd"/>',
+            f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{loss:g}</text>',
+        ]
     for step in ticks(1, steps):
-        if step == int(step) and step >= 1:
-            parts.append(
-                f'<text x="{across(step):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{step:g}</text>'
-            )
+        x, y = across(step), HEIGHT - BOTTOM + 18
+        parts.append(f'<text x="{x:.1f}" y="{y}" text-anchor="middle">{step:g}</text>')
     for number, (name, curve) in enumerate(curves.items()):
         style = f'stroke="{COLOURS[number]}" stroke-width="1.5" stroke-dasharray="{DASHES[number]}"'
-        points = " ".join(
-            f"{across(step):.1f},{down(loss):.1f}" for step, loss in enumerate(curve, 1) if math.isfinite(loss)
-        )
+        finite = ((step, loss) for step, loss in enumerate(curve, 1) if math.isfinite(loss))
+        points = " ".join(f"{across(step):.1f},{down(loss):.1f}" for step, loss in finite)
         y = TOP + 14 + 18 * number
         parts += [
             f'<polyline points="{points}" fill="none" {style}/>',

@@ -29,6 +29,11 @@ TEXTS = ("README.md", "docs/*.md", "include/**/*.hpp", "ops/**/*.[chm]*")
 PROMPT = "The gradient of a scan is "
 
 
+# How far the loss curves of a model may lie apart on different ops, in nats a byte. Rounding errors grow from
+# step to step.
+TOLERANCE = {"float32": 1e-2, "float64": 1e-9}
+
+
 @dataclass(frozen=True)
 class Settings:
     """What a run's numbers depend on, the device aside."""
@@ -113,7 +118,8 @@ class Run:
         given = asdict(self.settings)
         other = {key: was for key, was in state["settings"].items() if was != given[key]}
         if other:
-            raise SystemExit(f"{path} was made with {other}; this run has { {key: given[key] for key in other} }")
+            these = {key: given[key] for key in other}
+            raise SystemExit(f"{path} was made with {other}; this run has {these}")
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.draw.set_state(state["draw"].cpu())
@@ -150,6 +156,20 @@ def train(run: Run, checkpoint: Path, every: int, resume: bool) -> None:
             run.save(checkpoint)
 
 
+def settings_of(given: argparse.Namespace, ops: str, digest: str) -> Settings:
+    return Settings(
+        ops,
+        digest,
+        given.steps,
+        given.batch,
+        given.length,
+        Size(given.width, given.heads, given.layers),
+        given.rate,
+        given.seed,
+        given.dtype,
+    )
+
+
 def read_text(files: list[Path]) -> bytes:
     if not files:
         files = [file for pattern in TEXTS for file in sorted(PROJECT.glob(pattern)) if file.is_file()]
@@ -161,14 +181,20 @@ def options() -> argparse.Namespace:
         description=__doc__.partition("\n")[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )
     size = Size()
-    parser.add_argument("--text", type=Path, nargs="+", default=[], help="files; this repository's by default")
+    parser.add_argument(
+        "--text",
+        type=Path,
+        nargs="+",
+        default=[],
+        help="files; those of this repository where none are given",
+    )
     parser.add_argument("--out", type=Path, default=PROJECT / "build/train_lm", help="folder")
     parser.add_argument("--device", type=torch.device, default="cpu")
     parser.add_argument("--ops", choices=OPS, default="scandsl")
     parser.add_argument("--compare", action="store_true", help="with all ops, one after the other")
     parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in --out")
     parser.add_argument("--checkpoint-every", type=int, default=25, metavar="STEPS")
-    parser.add_argument("--steps", type=int, default=250)
+    parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--length", type=int, default=256, help="of an excerpt, in bytes")
     parser.add_argument("--width", type=int, default=size.width)
@@ -185,24 +211,13 @@ def main() -> int:
     given = options()
     read = read_text(given.text)
     text = torch.frombuffer(bytearray(read), dtype=torch.uint8).long().to(given.device)
-    held_out = text[len(text) * 19 // 20 :]
-    training = text[: len(text) - len(held_out)]
+    training, held_out = text.split([len(text) * 19 // 20, len(text) - len(text) * 19 // 20])
     if len(held_out) <= given.length:
         raise SystemExit(f"expected a text of more than {20 * given.length} bytes; got {len(text)}")
     given.out.mkdir(parents=True, exist_ok=True)
     runs = {}
     for ops in OPS if given.compare else [given.ops]:
-        settings = Settings(
-            ops,
-            hashlib.sha256(read).hexdigest(),
-            given.steps,
-            given.batch,
-            given.length,
-            Size(given.width, given.heads, given.layers),
-            given.rate,
-            given.seed,
-            given.dtype,
-        )
+        settings = settings_of(given, ops, hashlib.sha256(read).hexdigest())
         run = runs[ops] = Run(settings, training, given.device)
         train(run, given.out / f"{ops}.pt", given.checkpoint_every, given.resume)
         loss = run.loss_of(held_out)
@@ -210,20 +225,34 @@ def main() -> int:
             f"{ops}: {statistics.median(run.seconds):.3f} s a step; loss on the last twentieth of the text: "
             f"{loss:.3f} nats a byte ({loss / math.log(2):.2f} bits)"
         )
-    curves = {name: run.losses for name, run in runs.items()}
     figure = given.out / "loss.svg"
-    figure.write_text(loss_figure(f"{len(training)} bytes of text, {given.device}, {given.dtype}", curves))
+    title = f"{len(training)} bytes of text, {given.device}, {given.dtype}"
+    figure.write_text(loss_figure(title, {ops: run.losses for ops, run in runs.items()}))
     print(f"loss curve: {figure}")
     if given.sample:
-        sample(runs[next(iter(runs))], given.sample)
-    return 0
+        print(sample(next(iter(runs.values())), given.sample))
+    return compare(runs, given.dtype) if given.compare else 0
 
 
-def sample(run: Run, count: int) -> None:
+def compare(runs: dict[str, Run], dtype: str) -> int:
+    """Says how far the curves lie apart; an exit status."""
+    one, other = (run.losses for run in runs.values())
+    apart = [abs(a - b) for a, b in zip(one, other)]
+    worst = max(apart)
+    agree = worst <= TOLERANCE[dtype]
+    print(
+        f"the curves of {' and '.join(runs)} differ by {statistics.mean(apart):.1e} on average and by "
+        f"{worst:.1e} at most (step {apart.index(worst) + 1}), "
+        f"{'within' if agree else 'beyond'} {TOLERANCE[dtype]:g}"
+    )
+    return 0 if agree else 1
+
+
+def sample(run: Run, count: int) -> str:
     prompt = torch.tensor(list(PROMPT.encode()), device=run.text.device)
     generator = torch.Generator().manual_seed(run.settings.seed)
     drawn = run.model.generate(prompt, count, generator)
-    print(PROMPT + bytes(drawn.tolist()).decode(errors="replace"))
+    return PROMPT + bytes(drawn.tolist()).decode(errors="replace")
 
 
 if __name__ == "__main__":
