@@ -183,6 +183,16 @@ def _angles_like(theta, shape, extra_tokens):
     return theta.new_empty([theta.shape[0], extra_tokens + math.prod(shape), theta.shape[1] * len(shape)])
 
 
+def _batched_angles(info, in_dims, theta, shape, extra_tokens):
+    """Samples are further heads."""
+    theta = theta.movedim(in_dims[0], 0)
+    angles = torch.ops.scandsl.md_lrpe_angles(theta.flatten(0, 1), shape, extra_tokens)
+    return angles.unflatten(0, theta.shape[:2]), 0
+
+
+torch.library.register_vmap("scandsl::md_lrpe_angles", _batched_angles, lib=_LIBRARY)
+
+
 def md_lrpe_angles(theta: Tensor, shape: Sequence[int], *, extra_tokens: int = 0) -> Tensor:
     """The angles of md_lrpe_cosine, which takes them as ``angles``: computed once, used by every layer.
 

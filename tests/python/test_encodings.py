@@ -224,6 +224,27 @@ def test_vmap() -> None:
     assert torch.equal(got, torch.stack([scandsl.lrpe_cosine(each, theta) for each in x]))
 
 
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_vmap_of_angles(dim: int) -> None:
+    theta = normal(4, 3, 2, seed=1)
+
+    def angles(theta):
+        return scandsl.md_lrpe_angles(theta, (2, 3), extra_tokens=1)
+
+    got = torch.func.vmap(angles, in_dims=dim)(theta.movedim(0, dim))
+    assert torch.equal(got, torch.stack([angles(each) for each in theta]))
+    x = normal(2, 3, 7, 4)
+
+    def encoded(theta):
+        table = angles(theta)
+        return scandsl.md_lrpe_cosine(x, None, (2, 3), extra_tokens=1, angles=table)
+
+    got = torch.func.vmap(encoded, in_dims=dim)(theta.movedim(0, dim))
+    assert torch.equal(got, torch.stack([encoded(each) for each in theta]))
+    with pytest.raises(ValueError, match=r"theta of shape \[h, e\]"):
+        torch.func.vmap(angles)(theta[0])
+
+
 X = torch.zeros(2, 5, 3, 4)
 THETA = torch.zeros(3, 4)
 
