@@ -67,7 +67,6 @@ class Memory(NamedTuple):
     states: list[Tensor] | None = None
 
 
-# [doc:mixer]
 class Mixer(nn.Module):
     """y_t = silu(q_t) * sum over s <= t of a_{s+1} ... a_t v_s cos((t - s) theta), for each feature.
 
@@ -85,6 +84,7 @@ class Mixer(nn.Module):
         with torch.no_grad():
             self.project.bias[2 * size.width :] = torch.linspace(0, 5, size.width)
 
+    # [doc:mixer]
     def forward(self, x: Tensor, offset: int, state: Tensor | None) -> tuple[Tensor, Tensor]:
         """x: [batch, length, width]; offset: how many positions came before. Returns y and the new state."""
         query, value, gate = self.project(x).unflatten(-1, (3, self.heads, -1)).unbind(2)
