@@ -106,7 +106,7 @@ class Operation:
         if torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments):
             return self.functions[kernel].apply(*arguments)
         with torch._C._AutoDispatchBelowAutograd():
-            return kernel(*arguments)
+            return kernel._op(*arguments)
 
     def _backward_results(self, *arguments: Any) -> list[Tensor]:
         """A gradient is like its operand."""
@@ -287,13 +287,19 @@ def _function(kernel: Callable, backward: Callable, jvp: Callable) -> type:
 
     def forward(*arguments):
         with torch._C._AutoDispatchBelowAutograd():
-            return tuple(kernel(*arguments))
+            return tuple(kernel._op(*arguments))
 
     def setup_context(ctx, inputs, output):
-        tensors = [each for each in inputs if isinstance(each, Tensor)]
+        tensors, others = [], []
+        for each in inputs:
+            if isinstance(each, Tensor):
+                tensors.append(each)
+                others.append(None)
+            else:
+                others.append((each,))
         ctx.save_for_backward(*tensors)
         ctx.save_for_forward(*tensors)
-        ctx.others = [None if isinstance(each, Tensor) else (each,) for each in inputs]
+        ctx.others = others
         ctx.results = len(output)
         ctx.set_materialize_grads(False)
 
