@@ -1,5 +1,3 @@
-// The library is built without this op where there is no OpenBLAS, and then without its header.
-#if __has_include("scandsl/ops/linear_cross_entropy.hpp")
 #include "scandsl/ops/linear_cross_entropy.hpp"
 
 #include "results.hpp"
@@ -157,4 +155,3 @@ const kernels registered(
 
 }  // namespace
 }  // namespace scandsl::binding
-#endif
