@@ -222,7 +222,8 @@ def main(extent: str, path: str) -> int:
             f"{kernel.name:55} {kernel.registers:3} of {kernel.most_registers:3} registers, "
             f"{kernel.refills:3} refills, {kernel.wide_reads:2} wide reads, {kernel.wide_writes} wide writes"
         )
-    found = [*complaints(library), *(stale(library) if extent == "--all" else [])]
+    judged = library if extent == "--all" else Library(0, library.kernels)  # a sample is not compressed
+    found = [*complaints(judged), *(stale(library) if extent == "--all" else [])]
     hot = sum(kernel.kind in HOT for kernel in library.kernels)
     size = f"{library.bytes / (1 << 20):.1f} MiB without debug information"
     print("\n".join([*found, f"{len(library.kernels)} kernels ({hot} hot), {size}"]))
