@@ -1,6 +1,7 @@
 #include <functional>
 #include <limits>
 
+#include "ops/error_of.hpp"
 #include "ops/op_case.hpp"
 #include "scandsl/ops/lrpe_cosine.hpp"
 #include "scandsl/ops/md_lrpe_cosine.hpp"
@@ -15,8 +16,6 @@ namespace {
 constexpr float sentinel = 77;
 constexpr std::int64_t int64_least = std::numeric_limits<std::int64_t>::min(),
                        int64_most = std::numeric_limits<std::int64_t>::max();
-
-auto says(const std::string& text) { return Catch::Matchers::ContainsSubstring(text); }
 
 /// Operands of all entries, all of them right; a test spoils one. Every block has room for float64.
 struct encoding_call {
@@ -83,23 +82,6 @@ struct md_lrpe_call : encoding_call {
   }
 };
 
-/// What the Error says that a spoilt call throws; it has written nothing by then.
-template <class Error, class Call>
-std::string error_of(void (Call::*entry)(), const std::function<void(Call&)>& spoil) {
-  Call operands;
-  spoil(operands);
-  std::string text = "no error";
-  try {
-    (operands.*entry)();
-  } catch (const Error& e) {
-    text = e.what();
-  } catch (const std::exception& e) {
-    text = std::string("another error: ") + e.what();
-  }
-  CHECK(operands.is_unwritten());
-  return text;
-}
-
 /// The same of both directions, which say the same.
 template <class Error, class Call> std::string error_of_both(const std::function<void(Call&)>& spoil) {
   const std::string of_forward = error_of<Error, Call>(&Call::forward, spoil),
@@ -160,7 +142,7 @@ TEST_CASE("shapes that lrpe_cosine does not take", "[ops][lrpe][errors]") {
       {{1, 5}, "[2, 5] for positions; got [1, 5]"}, {{2, 5, 1}, "[2, 5] for positions; got [2, 5, 1]"}};
   for (const auto& [extents, text] : positions)
     CHECK_THAT(lrpe_shape([&](lrpe_call& c) { c.options.positions = c.positions(extents); }), says(text));
-  CHECK_THAT(error_of<shape_error>(&lrpe_call::forward, {[](lrpe_call& c) { c.y = c.at(2, {2, 5, 3, 4}); }}),
+  CHECK_THAT(error_of<shape_error>(&lrpe_call::forward, [](lrpe_call& c) { c.y = c.at(2, {2, 5, 3, 4}); }),
              says("shape [2, 5, 3, 8] for y; got [2, 5, 3, 4]"));
   CHECK_THAT(
       shape_of_gradients<lrpe_call>([](lrpe_call& c) { c.gradients.y_cotangent = c.at(3, {2, 5, 8, 3}); }),
@@ -193,7 +175,7 @@ TEST_CASE("element types that lrpe_cosine does not take", "[ops][lrpe][errors]")
                c.options.positions->type = dtype::float32;
              }),
              says("int32 or int64 for positions; got float32"));
-  CHECK_THAT(error_of<dtype_error>(&lrpe_call::forward, {[](lrpe_call& c) { c.y.type = dtype::bfloat16; }}),
+  CHECK_THAT(error_of<dtype_error>(&lrpe_call::forward, [](lrpe_call& c) { c.y.type = dtype::bfloat16; }),
              says("float32 for y; got bfloat16"));
   CHECK_THAT(
       dtype_of_gradients<lrpe_call>([](lrpe_call& c) { c.gradients.y_cotangent.type = dtype::float64; }),

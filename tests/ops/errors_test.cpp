@@ -1,3 +1,4 @@
+#include "ops/error_of.hpp"
 #include "ops/op_case.hpp"
 #include "scandsl/ops/chunk_cumsum_decay.hpp"
 #include "scandsl/ops/decayed_sum.hpp"
@@ -55,23 +56,6 @@ struct call {
   }
 };
 using op_call = void (call::*)();
-
-/// What the Error says that a spoilt call throws; it has written nothing by then.
-template <class Error, class Spoil> std::string error_of(op_call op_, Spoil spoil) {
-  call operands;
-  spoil(operands);
-  std::string text = "no error";
-  try {
-    (operands.*op_)();
-  } catch (const Error& e) {
-    text = e.what();
-  } catch (const std::exception& e) {
-    text = std::string("another error: ") + e.what();
-  }
-  CHECK(operands.is_unwritten());
-  return text;
-}
-auto says(const std::string& text) { return Catch::Matchers::ContainsSubstring(text); }
 
 struct named_op {
   op_call run;
