@@ -19,6 +19,23 @@ struct footprint {
   std::vector<dim> where;
 };
 
+/// Whether two views might share a byte: the stretches of memory from their first to their last do.
+inline bool might_overlap(const erased_view& left, const erased_view& right) {
+  const auto ends = [](const erased_view& view) {
+    const auto size = static_cast<std::int64_t>(size_of(view.type));
+    const auto address = reinterpret_cast<std::uintptr_t>(view.data);
+    std::int64_t below = 0, above = size;
+    for (int i = 0; i < view.rank; ++i)
+      for (const dim& each : view.axis[i])
+        (each.stride < 0 ? below : above) += (each.extent - 1) * each.stride * size;
+    return std::pair(address + static_cast<std::uintptr_t>(below),
+                     address + static_cast<std::uintptr_t>(above));
+  };
+  const auto [left_first, left_end] = ends(left);
+  const auto [right_first, right_end] = ends(right);
+  return left_first < right_end && right_first < left_end;
+}
+
 /// The footprint of a bound view: the dimensions of its axes, one after the other.
 inline footprint footprint_of(const erased_view& view) {
   footprint result{reinterpret_cast<std::uintptr_t>(view.data), size_of(view.type), {}};
@@ -136,6 +153,14 @@ inline bool self_overlaps(const footprint& view) {
   const detail::byte_set set(view);
   if (set.empty) return false;
   if (set.repeats) return true;
+  std::int64_t inside =
+      set.element_size - 1;  // how far one step of a dimension has to go, at least, to be sure
+  bool nests = true;
+  for (std::size_t i = set.terms.size(); i-- > 0 && nests;) {
+    nests = set.terms[i].stride > inside;
+    inside += set.terms[i].stride * set.terms[i].most;
+  }
+  if (nests) return false;
   // Two positions differ by d != 0, and -d is as good; so let the first dimension that differs have d > 0.
   for (std::size_t first = 0; first < set.terms.size(); ++first) {
     const auto [stride, most] = set.terms[first];

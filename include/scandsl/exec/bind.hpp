@@ -49,11 +49,12 @@ template <const program& P, int T, class B> void check_tensor_binding() {
   }
 }
 
-template <class T, int Rank> bound_tensor bound_view(const strided_view<T, Rank>& view) {
-  return {true, erase(view)};
+template <class T, int Rank> void bind_view(bound_tensor& target, const strided_view<T, Rank>& view) {
+  target = {true, erase(view)};
 }
-inline bound_tensor bound_view(const std::optional<erased_view>& view) {
-  return {view.has_value(), view.value_or(erased_view{})};
+inline void bind_view(bound_tensor& target, const std::optional<erased_view>& view) {
+  target.bound = view.has_value();
+  if (view) target.view = *view;
 }
 
 template <const program& P, int I, class Map> void bind_tensor(problem& bound, const Map& map) {
@@ -62,10 +63,10 @@ template <const program& P, int I, class Map> void bind_tensor(problem& bound, c
   static_assert(sizeof(check::bound < present || P.tensors[I].optional, check::shown<P.tensors[I].id>() >) >
                 0);
   if constexpr (present) {
-    const auto& binding = hana::at_key(map, k);
+    const auto& binding = *hana::at_key(map, k);
     using type = std::remove_cvref_t<decltype(binding)>;
     check_tensor_binding<P, I, type>();
-    if constexpr (!binds_number<type>) bound.tensors[static_cast<std::size_t>(I)] = bound_view(binding.view);
+    if constexpr (!binds_number<type>) bind_view(bound.tensors[static_cast<std::size_t>(I)], binding.view);
   }
 }
 
@@ -75,7 +76,7 @@ template <const program& P, int I, class Map> void bind_parameter(problem& bound
   constexpr bool present = decltype(hana::contains(map, k))::value;
   static_assert(sizeof(check::scalar_bound < present || P.parameters[I].optional, shown >) > 0);
   if constexpr (present) {
-    const auto& binding = hana::at_key(map, k);
+    const auto& binding = *hana::at_key(map, k);
     constexpr bool number = binds_number<std::remove_cvref_t<decltype(binding)>>;
     static_assert(sizeof(check::bound_to_its_kind<number, shown>) > 0);
     if constexpr (number) bound.parameters[static_cast<std::size_t>(I)] = binding.value;
@@ -102,7 +103,7 @@ template <const program& P, class... B> problem bind(const B&... bindings) {
   if constexpr (all_bindings) {
     (detail::check_known<P, B>(), ...);
     (detail::check_once<B, B...>(), ...);
-    const auto map = hana::make_map(hana::make_pair(detail::key<B::text.value()>, bindings)...);
+    const auto map = hana::make_map(hana::make_pair(detail::key<B::text.value()>, &bindings)...);
     [&]<int... I>(std::integer_sequence<int, I...>) {
       (detail::bind_tensor<P, I>(bound, map), ...);
     }(std::make_integer_sequence<int, P.tensors.count>{});

@@ -50,6 +50,7 @@ inline void check_overlaps(const program& p, const problem& bound, const in_plac
     for (int u = 0; u < p.tensors.count; ++u) {
       const bound_tensor& other = bound.tensors[static_cast<std::size_t>(u)];
       if (u == t || !other.bound || (p.tensors[u].role == tensor_role::output && u < t)) continue;
+      if (!might_overlap(out.view, other.view)) continue;
       const footprint theirs = footprint_of(other.view);
       const bool same_place = in_place.allows(t, u) && p.tensors[u].axes == p.tensors[t].axes &&
                               out.view.type == other.view.type && identical(mine, theirs);

@@ -38,8 +38,8 @@ inline bool computes_in_double(const program& p, const problem& bound) {
 
 namespace detail {
 
-/// A view with the dimensions that the kernel reads at one position gone to that position.
-inline erased_view sliced(erased_view view, const tensor_decl& declared) {
+/// Takes the dimensions that the kernel reads at one position out of a view, which goes to that position.
+inline void slice(erased_view& view, const tensor_decl& declared) {
   for (int i = 0; i < declared.axes.count; ++i) {
     if (declared.place[i] <= 0) continue;
     const std::int64_t offset = offset_at(view.axis[i], declared.place[i] - 1);
@@ -47,7 +47,6 @@ inline erased_view sliced(erased_view view, const tensor_decl& declared) {
       view.data = static_cast<char*>(view.data) + offset * static_cast<std::int64_t>(size_of(view.type));
     view.axis[i] = dims{};
   }
-  return view;
 }
 
 }  // namespace detail
@@ -56,6 +55,7 @@ inline erased_view sliced(erased_view view, const tensor_decl& declared) {
 inline problem kernel_problem(const program& whole, const problem& bound, const program& kernel,
                               const iteration_space& space, dtype scratch_type) {
   problem result;
+  result.tensors.resize(static_cast<std::size_t>(kernel.tensors.count));
   for (int i = 0; i < kernel.parameters.count; ++i) {
     const parameter_decl& declared = kernel.parameters[i];
     result.parameters[static_cast<std::size_t>(i)] =
@@ -69,7 +69,7 @@ inline problem kernel_problem(const program& whole, const problem& bound, const 
     const int known = whole.find_tensor(declared.id);
     if (known >= 0) {
       target = bound.tensors[static_cast<std::size_t>(known)];
-      if (target.bound) target.view = detail::sliced(target.view, declared);
+      if (target.bound) detail::slice(target.view, declared);
       continue;
     }
     target.bound = true;

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -18,13 +19,14 @@ struct bound_tensor {
 
 /// A program's operands at run time: what `run` binds and `plan` plans for.
 struct problem {
-  std::array<bound_tensor, max_tensors> tensors;    ///< by program::tensors
+  std::vector<bound_tensor> tensors;                ///< by program::tensors
   std::array<double, max_parameters> parameters{};  ///< by program::parameters
 };
 
 /// A problem with the optional scalars at their fallbacks and nothing else bound.
 inline problem unbound_problem(const program& p) {
   problem result;
+  result.tensors.resize(static_cast<std::size_t>(p.tensors.count));
   for (int i = 0; i < p.parameters.count; ++i)
     result.parameters[static_cast<std::size_t>(i)] = p.parameters[i].fallback;
   return result;
@@ -78,6 +80,13 @@ inline bool common_refinement(std::vector<std::int64_t>& left, std::vector<std::
   return left.empty() && right.empty();
 }
 
+/// Whether a list of dimensions already is cut into these extents.
+inline bool is_cut(const dims& list, const std::vector<std::int64_t>& extents) {
+  return list.size() == static_cast<int>(extents.size()) &&
+         std::equal(list.begin(), list.end(), extents.begin(),
+                    [](const dim& d, std::int64_t extent) { return d.extent == extent && extent != 1; });
+}
+
 /// `list`, cut into dimensions of the given extents (whose product is the list's count).
 inline std::vector<dim> refine(const dims& list, const std::vector<std::int64_t>& extents) {
   std::vector<dim> result;
@@ -115,6 +124,7 @@ inline std::vector<std::int64_t> read_offsets(const erased_view& view) {
 
 inline std::vector<std::int64_t> extents_of(const dims& list) {
   std::vector<std::int64_t> extents;
+  extents.reserve(static_cast<std::size_t>(list.size()));
   for (const dim& d : list) extents.push_back(d.extent);
   return extents;
 }
@@ -150,12 +160,12 @@ inline iteration_space make_iteration_space(const program& p, const problem& bou
                                   detail::text(p.tensors[first].id), " has it"),
                           message("extent ", list.count(), " in ", detail::text(p.tensors[t].id)),
                           "bind views that agree on every axis");
-      std::vector<std::int64_t> mine = detail::extents_of(list), refined;
       if (first < 0) {
-        common = mine;
+        common = detail::extents_of(list);
         first = t;
         extent = list.count();
-      } else if (extent > 0) {
+      } else if (extent > 0 && !detail::is_cut(list, common)) {
+        std::vector<std::int64_t> mine = detail::extents_of(list), refined;
         if (!detail::common_refinement(common, mine, refined))
           throw shape_error(message("dimensions of axis ", detail::text(p.axes[a]),
                                     " that nest with those of ", detail::text(p.tensors[first].id)),
@@ -171,6 +181,11 @@ inline iteration_space make_iteration_space(const program& p, const problem& bou
     for (const std::int64_t e : common) target.push_back({a, e, {}});
     if (extent > 0)
       each_list([&](int t, const dims& list) {
+        if (detail::is_cut(list, common)) {
+          for (int i = 0; i < list.size(); ++i)
+            target[static_cast<std::size_t>(i)].stride[static_cast<std::size_t>(t)] = list[i].stride;
+          return;
+        }
         const std::vector<dim> refined = detail::refine(list, common);
         for (std::size_t i = 0; i < refined.size(); ++i)
           target[i].stride[static_cast<std::size_t>(t)] = refined[i].stride;

@@ -15,7 +15,7 @@ public:
     for (int i = 0; i < kernels.p->parameters.count; ++i)
       context.parameters.push_back(
           as_parameter<C>(kernels.p->parameters[i], bound.parameters[static_cast<std::size_t>(i)]));
-    for (std::size_t t = 0; t < max_tensors; ++t)
+    for (std::size_t t = 0; t < bound.tensors.size(); ++t)
       context.streaming[t] = bound.tensors[t].bound && scandsl::detail::bytes_of(bound.tensors[t].view) >=
                                                            strip_policy::streaming_bytes;
     plan = plan_cpu_kernel(*kernels.p, *kernels.table, bound, space, device);
