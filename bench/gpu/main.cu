@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
   add_scans();
   add_scan_gradients();
   add_encodings();
+  add_cross_entropy();
   pool_x.fill_with(false, -2.0F, 2.0F);
   add_float32();
   return 0;

@@ -68,6 +68,8 @@ template <class Op> std::function<void(int)> with_workspace(Op op) {
 void add_scans();
 void add_scan_gradients();
 void add_encodings();
+/// The loss and its gradients in one pass.
+void add_cross_entropy();
 /// Those of float32; the pool of x holds such numbers.
 void add_float32();
 

@@ -6,25 +6,30 @@
 /// so that they compile side by side.
 namespace scandsl::ops {
 
+// CMake says these two for each program (kernels.cu.in, dispatch.cu.in).
+/// The element types with kernels of their own.
+template <const program& P> inline constexpr cuda_detail::typed_elements typed_elements_of = {};
+/// The operands that hold float32 where the others hold 16-bit elements.
+template <const program& P>
+struct float32_operands_of : std::type_identity<cuda_detail::float32_operands<>> {};
+
 template <const program& P, class C, class T>
 std::int64_t launch_typed(const cuda& device, const problem& bound, const iteration_space& space, bool dry) {
-  return dry ? cuda_detail::run_typed<P, C, cuda_detail::uniform_types<T>, true>(device, bound, space)
-             : cuda_detail::run_typed<P, C, cuda_detail::uniform_types<T>, false>(device, bound, space);
+  using types = cuda_detail::operand_types<T, typename float32_operands_of<P>::type>;
+  return dry ? cuda_detail::run_typed<P, C, types, true>(device, bound, space)
+             : cuda_detail::run_typed<P, C, types, false>(device, bound, space);
 }
-
-/// The element types with kernels of their own: CMake says it for each program (dispatch.cu.in).
-template <const program& P> inline constexpr cuda_detail::typed_elements typed_elements_of = {};
 
 template <const program& P> void run_cuda(const cuda& device, const problem& bound) {
   const iteration_space space = validate(P, bound, works_in_place<P>(), false);
-  cuda_detail::with_types<P, typed_elements_of<P>>(
+  cuda_detail::with_types<P, typed_elements_of<P>, typename float32_operands_of<P>::type>(
       bound, [&]<class C, class T>(std::type_identity<C>, std::type_identity<T>) {
         return launch_typed<P, C, T>(device, bound, space, false);
       });
 }
 template <const program& P> std::int64_t size_cuda(const problem& bound) {
   const iteration_space space = make_iteration_space(P, bound);
-  return cuda_detail::with_types<P, typed_elements_of<P>>(
+  return cuda_detail::with_types<P, typed_elements_of<P>, typename float32_operands_of<P>::type>(
       bound, [&]<class C, class T>(std::type_identity<C>, std::type_identity<T>) {
         return launch_typed<P, C, T>(cuda{nullptr}, bound, space, true);
       });

@@ -76,7 +76,7 @@ private:
     session.template run<targets>(
         target = all_of(call.target), class_weight = vector_if(call.options.class_weight),
         classes = static_cast<double>(call.classes()), ignore_index = call.options.ignore_index,
-        token_class = vector_of(held.token_class), token_weight = vector_of(held.token_weight));
+        token_weight = vector_of(held.token_weight));
     session.template run<numbers>(one_and_zero = vector_of(held.one_and_zero));
     const std::optional<array>& cotangent = call.gradients.loss_cotangent;
     const bool reduced = call.options.reduction != loss_reduction::none;
@@ -122,34 +122,41 @@ private:
     if (all.weight_gradient) session.multiply(*all.weight_gradient);
     if (call.gradients.bias_gradient) add_bias_gradient(all.logits.result, first > 0);
   }
-  void evaluate(const matrix& chunk, std::int64_t first) {
+  void evaluate(const matrix& chunk, std::int64_t at) {
     using namespace linear_cross_entropy_program;
-    with_chunk(chunk, first, [&](const auto&... bindings) { session.template run<token_loss>(bindings...); });
+    with_chunk<plain_token_loss, token_loss>(chunk, at);
   }
-  void differentiate(const matrix& chunk, std::int64_t first) {
+  void differentiate(const matrix& chunk, std::int64_t at) {
     using namespace linear_cross_entropy_program;
     optional_view of_loss, of_lse;
     if (call.has_token_cotangents()) {
-      of_loss = vector_of(held.loss_cotangents.rows_from(first, chunk.rows));
-      of_lse = vector_of(held.lse_cotangents.rows_from(first, chunk.rows));
+      of_loss = vector_of(held.loss_cotangents.rows_from(at, chunk.rows));
+      of_lse = vector_of(held.lse_cotangents.rows_from(at, chunk.rows));
     }
-    with_chunk(chunk, first, [&](const auto&... bindings) {
-      session.template run<token_gradient>(bindings..., dlogits = view_of(chunk), dloss = of_loss,
-                                           dlse = of_lse);
-    });
+    with_chunk<plain_token_gradient, token_gradient>(chunk, at, dlogits = view_of(chunk), dloss = of_loss,
+                                                     dlse = of_lse);
   }
-  /// Calls run(bindings...) with what the loss and its gradient have in common.
-  template <class Run> void with_chunk(const matrix& chunk, std::int64_t first, Run run) {
+  /// Runs Plain where the call has no choices, else Any, with what both and the given bindings say.
+  template <const program& Plain, const program& Any, class... Binding>
+  void with_chunk(const matrix& chunk, std::int64_t at, const Binding&... bindings) {
     using namespace linear_cross_entropy_program;
-    const auto tokens = [&](const matrix& all) { return vector_of(all.rows_from(first, chunk.rows)); };
+    const auto tokens = [&](const matrix& of_call) { return vector_of(of_call.rows_from(at, chunk.rows)); };
+    const linear_cross_entropy_options& options = call.options;
+    const auto run = [&]<const program & P>(const auto&... more) {
+      session.template run<P>(bindings..., more..., logits = view_of(chunk), target = all_of(call.target),
+                              first = at, ignore_index = options.ignore_index,
+                              token_weight = tokens(held.token_weight), loss = tokens(held.token_loss),
+                              lse = tokens(held.token_lse));
+    };
+    const bool plain = !options.bias && !options.class_weight && options.label_smoothing == 0.0 &&
+                       options.z_loss == 0.0 && options.softcap.value_or(0.0) == 0.0;
+    if (plain) return run.template operator()<Plain>();
     optional_view mean_of_weight;
-    if (call.options.class_weight) mean_of_weight = number_of(held.mean_weight);
-    run(logits = view_of(chunk), bias = vector_if(call.options.bias),
-        class_weight = vector_if(call.options.class_weight), token_class = tokens(held.token_class),
-        token_weight = tokens(held.token_weight), mean_weight = mean_of_weight,
-        loss = tokens(held.token_loss), lse = tokens(held.token_lse),
-        label_smoothing = call.options.label_smoothing, z_loss = call.options.z_loss,
-        softcap = call.options.softcap.value_or(0.0));
+    if (options.class_weight) mean_of_weight = number_of(held.mean_weight);
+    run.template operator()<Any>(bias = vector_if(options.bias),
+                                 class_weight = vector_if(options.class_weight), mean_weight = mean_of_weight,
+                                 label_smoothing = options.label_smoothing, z_loss = options.z_loss,
+                                 softcap = options.softcap.value_or(0.0));
   }
   void add_bias_gradient(const matrix& chunk, bool to_earlier) {
     using namespace linear_cross_entropy_program;

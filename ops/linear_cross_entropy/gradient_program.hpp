@@ -16,5 +16,6 @@ constexpr program make_token_gradient() {
   return p;
 }
 inline constexpr program token_gradient = make_token_gradient();
+inline constexpr program plain_token_gradient = without_choices(token_gradient);
 
 }  // namespace scandsl::ops::linear_cross_entropy_program

@@ -44,8 +44,7 @@ struct matrix_operand {
 /// The memory of one call that takes `chunk_tokens` tokens at a time.
 struct call_memory {
   matrix logits;                                          ///< of a chunk, overwritten by their gradient
-  matrix token_class, token_weight;                       ///< [N]
-  matrix token_loss, token_lse;                           ///< [N]
+  matrix token_weight, token_loss, token_lse;             ///< [N]
   matrix loss_cotangents, lse_cotangents;                 ///< [N], where each token has its own
   matrix denominator, factor, mean_weight, one_and_zero;  ///< numbers
   matrix bias_sums;                                       ///< [V]
@@ -68,8 +67,7 @@ struct call_memory {
     // Rows of whole cache lines, for every V.
     const std::int64_t line = 128 / static_cast<std::int64_t>(size_of(type));
     logits = from.take(type, chunk_tokens, classes, (classes + line - 1) / line * line);
-    for (matrix* each : {&token_class, &token_weight, &token_loss, &token_lse})
-      *each = from.take(sums, tokens, 1);
+    for (matrix* each : {&token_weight, &token_loss, &token_lse}) *each = from.take(sums, tokens, 1);
     if (call.has_token_cotangents())
       for (matrix* each : {&loss_cotangents, &lse_cotangents}) *each = from.take(sums, tokens, 1);
     for (matrix* each : {&denominator, &factor, &mean_weight}) *each = from.take(sums, 1, 1);

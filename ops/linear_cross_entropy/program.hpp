@@ -3,6 +3,7 @@
 
 #include "scandsl/expr/operators.hpp"
 #include "scandsl/ir/lower.hpp"
+#include "scandsl/pass/specialise.hpp"
 
 /// What lies between the products, n counting tokens, v classes and d features.
 namespace scandsl::ops::linear_cross_entropy_program {
@@ -12,11 +13,11 @@ inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 inline constexpr axis<"n"> n;
 inline constexpr axis<"v"> v;
 inline constexpr axis<"d"> d;
+inline constexpr axis<"all"> all;  ///< tokens of all chunks
 inline constexpr tensor<"logits"> logits;
 inline constexpr tensor<"bias"> bias;
 inline constexpr tensor<"class_weight"> class_weight;
 inline constexpr integer_tensor<"target"> target;
-inline constexpr tensor<"token_class"> token_class;  ///< the target; -1 where the token does not count
 inline constexpr tensor<"token_weight">
     token_weight;  ///< the class weight of the target; 0 where it does not count
 inline constexpr tensor<"mean_weight"> mean_weight;
@@ -30,6 +31,7 @@ inline constexpr tensor<"y"> y;
 inline constexpr tensor<"before"> before;
 inline constexpr tensor<"one_and_zero"> one_and_zero;
 inline constexpr integer_scalar<"ignore_index"> ignore_index;
+inline constexpr integer_scalar<"first"> first;  ///< token of the chunk
 inline constexpr scalar<"label_smoothing"> label_smoothing;
 inline constexpr scalar<"classes"> classes;
 inline constexpr scalar<"z_loss"> z_loss;
@@ -41,28 +43,38 @@ constexpr auto make_targets() {
   const auto counts = target(n) != ignore_index;
   const auto is_class = target(n) >= 0 && target(n) < classes;
   const auto weight = select(is_class, value_or(class_weight(v[target(n)]), 1.0), nan);
-  return op<"targets">(out<"token_class">(n) = select(counts, max(target(n), 0), -1),
-                       out<"token_weight">(n) = select(counts, weight, 0.0));
+  return op<"targets">(out<"token_weight">(n) = select(counts, weight, 0.0));
 }
 inline constexpr auto targets = make_targets();
 
 /// sum of q_v (lse - z_v) over the classes, with the target distribution q: a share of it is spread over all
-/// classes, the rest is on the target's. Each z is read once.
+/// classes, the rest is on the target's. Each z is read once; one of -inf that q leaves out has no part.
 constexpr auto make_token_loss() {
   const auto biased = logits(n, v) + value_or(bias(v), 0.0);
   const auto z = select(softcap != 0.0, softcap * tanh(biased / softcap), biased);
   const auto log_sum = reduce(log_add_exp, over(v), z);
-  const auto spread = label_smoothing / extent(v);
+  const auto target_of_token = target(all[index(n) + first]);
+  const auto at_target = sum(over(v), select(index(v) == target_of_token, z, 0.0));
   const auto on_target = (1.0 - label_smoothing) * token_weight(n);
-  const auto q = select(index(v) == token_class(n), on_target, 0.0) + spread * value_or(class_weight(v), 1.0);
+  const auto weight = value_or(class_weight(v), 1.0);
+  const auto spread = label_smoothing / extent(v) * sum(over(v), select(weight == 0.0, 0.0, weight * z));
+  const auto expected =
+      select(on_target == 0.0, 0.0, on_target * at_target) + select(label_smoothing != 0.0, spread, 0.0);
   const auto mass = on_target + label_smoothing * value_or(mean_weight(), 1.0);
-  const auto expected = sum(over(v), select(q == 0.0, 0.0, q * z));  // a z of -inf without q has no part
   const auto regular = select(z_loss != 0.0, z_loss * square(log_sum), 0.0);
-  return op<"token_loss">(out<"loss">(n) =
-                              select(token_class(n) >= 0.0, mass * log_sum - expected + regular, 0.0),
-                          out<"lse">(n).optional() = log_sum);
+  return op<"token_loss">(
+      out<"loss">(n) = select(target_of_token != ignore_index, mass * log_sum - expected + regular, 0.0),
+      out<"lse">(n).optional() = log_sum);
 }
 inline constexpr auto token_loss = make_token_loss();
+
+/// A program of token losses for calls without bias, class weights and options: what most models are trained
+/// with.
+constexpr program without_choices(const program& p) {
+  return specialise(p, label_smoothing = 0.0, z_loss = 0.0, softcap = 0.0, without(bias),
+                    without(class_weight), without(mean_weight));
+}
+inline constexpr program plain_token_loss = without_choices(token_loss);
 
 /// What the losses are divided by, and the factor of the gradients' products. A mean over no tokens has
 /// gradient 0.

@@ -128,8 +128,7 @@ template <const program& P, class C, class Types> void run_over_copies(const pro
 
 /// With the kernels for one element type where the operands have it, with those for any otherwise.
 template <const program& P, class C> void execute(const problem& host) {
-  dtype type = dtype::float32;
-  if (cuda_detail::common_type<P>(host, type) && type == dtype_of<C>)
+  if (cuda_detail::types_fit<P, cuda_detail::uniform_types<C>>(host))
     return run_over_copies<P, C, cuda_detail::uniform_types<C>>(host);
   run_over_copies<P, C, cuda_detail::uniform_types<cuda_detail::any_type>>(host);
 }

@@ -24,10 +24,18 @@ template <const program& P, int K> struct framed_group {
   using framed = framed_group;
 };
 
-/// Every operand that is read or written at every step holds T.
-template <class T> struct uniform_types {
-  template <name> using of = T;
+template <class T>
+inline constexpr bool is_half_type = std::is_same_v<T, bfloat16> || std::is_same_v<T, float16>;
+
+/// Operands that hold float32 where the others hold 16-bit elements.
+template <fixed_string... Ids> struct float32_operands {
+  static constexpr bool contain(const name& id) { return ((Ids.value() == id) || ...); }
 };
+/// Every operand that is read or written at every step holds T, or is one of those.
+template <class T, class InFloat32 = float32_operands<>> struct operand_types {
+  template <name Id> using of = std::conditional_t<is_half_type<T> && InFloat32::contain(Id), float, T>;
+};
+template <class T> using uniform_types = operand_types<T>;
 template <const program& P, int K, class C, class Types, int T> constexpr auto element_type() {
   using group = kernel_group<P, K>;
   constexpr tensor_decl declared = group::value.tensors[T];
@@ -75,9 +83,10 @@ inline cuda_device current_device() {
   return {multiprocessors};
 }
 
-/// Whether one type fits every operand that is read or written at every step; it then is `type`.
-template <const program& P> bool common_type(const problem& bound, dtype& type) {
-  bool found = false, common = true;
+/// Whether the operands that are read or written at every step hold what `Types` says; not one is bound:
+/// float32.
+template <const program& P, class Types> bool types_fit(const problem& bound) {
+  bool found = false, fit = true;
   for_each_index(
       std::make_integer_sequence<int, kernels_of<P>.programs.count>{}, [&]<int K>(index_constant<K>) {
         using group = kernel_group<P, K>;
@@ -87,14 +96,12 @@ template <const program& P> bool common_type(const problem& bound, dtype& type) 
               if constexpr (is_walked<group, T> && declared.role != tensor_role::scratch) {
                 const bound_tensor& b = bound.tensors[static_cast<std::size_t>(P.find_tensor(declared.id))];
                 if (!b.bound) return;
-                common = common && (!found || b.view.type == type);
-                type = b.view.type;
                 found = true;
+                fit = fit && dtype_of<typename Types::template of<declared.id>> == b.view.type;
               }
             });
       });
-  if (!found) type = dtype::float32;
-  return common;
+  return fit && (found || std::is_same_v<Types, uniform_types<float>>);
 }
 
 /// Runs with the types settled (Dry: counts the workspace only). Gives the bytes of workspace used.
@@ -132,75 +139,78 @@ std::int64_t run_typed(const cuda& executor, const problem& bound, const iterati
     const iteration_space own = make_iteration_space(p, part);
     const std::int64_t bytes = scratch_bytes<kernel>(p, cuda_table<P, K>, part, own, device);
     // What sweeps save is needed; a look-back without memory is a walk.
-    constexpr bool needed = saved_components<kernel_group<P, K>> > 0;
+    constexpr bool needed = saved_components < kernel_group < P, K >>> 0;
     void* const scratch = bytes == 0 ? nullptr : needed ? need(bytes) : memory.take_if_there(bytes);
     if constexpr (!Dry) launch<kernel>(p, cuda_table<P, K>, part, own, device, scratch, executor.stream);
   });
   return memory.used;
 }
 
-/// Whether any kernel of P reads or writes the named tensor at every step.
-template <const program& P> constexpr bool walks_name(const name& id) {
-  bool found = false;
+/// The element types that bindings say; any_type where it is known at run time only.
+template <class... B> struct types_of_bindings {
+  static constexpr bool bind(const name& id) { return ((B::text.value() == id) || ...); }
+  template <name Id> static constexpr auto find() { return std::type_identity<float>{}; }  // not bound
+  template <name Id, class First, class... Rest> static constexpr auto find() {
+    if constexpr (First::text.value() != Id)
+      return find<Id, Rest...>();
+    else if constexpr (requires { typename decltype(First::view)::element; })
+      return std::type_identity<std::remove_cv_t<typename decltype(First::view)::element>>{};
+    else
+      return std::type_identity<any_type>{};
+  }
+  template <name Id> using of = typename decltype(find<Id, B...>())::type;
+};
+
+/// What bindings say of the operands of P that are read or written at every step.
+struct walked_types {
+  bool known = true;    ///< float32, bfloat16 or float16 each
+  bool halves = false;  ///< those that are written are of 16 bits
+};
+template <const program& P, class... B> constexpr walked_types walked_types_of() {
+  bool known = true, written = false, halves = true;
   for_each_index(
       std::make_integer_sequence<int, kernels_of<P>.programs.count>{}, [&]<int K>(index_constant<K>) {
-        for_each_index(std::make_integer_sequence<int, kernel_program<P, K>.tensors.count>{},
+        using group = kernel_group<P, K>;
+        for_each_index(std::make_integer_sequence<int, group::value.tensors.count>{},
                        [&]<int T>(index_constant<T>) {
-                         if (is_walked<kernel_group<P, K>, T> && kernel_program<P, K>.tensors[T].id == id)
-                           found = true;
+                         constexpr tensor_decl declared = group::value.tensors[T];
+                         if constexpr (is_walked<group, T> && declared.role != tensor_role::scratch &&
+                                       types_of_bindings<B...>::bind(declared.id)) {
+                           using element = typename types_of_bindings<B...>::template of<declared.id>;
+                           constexpr bool half = is_half_type<element>;
+                           known = known && (half || std::is_same_v<element, float>);
+                           if (declared.role == tensor_role::output) {
+                             written = true;
+                             halves = halves && half;
+                           }
+                         }
                        });
       });
-  return found;
+  return {known && !(detail::binds_double<B>() || ...), written && halves};
 }
-struct no_type_yet {};
-struct several_types {};
-template <const program& P, class Found, class B> constexpr auto add_type() {
-  if constexpr (detail::binds_number<B> || !walks_name<P>(B::text.value())) {
-    return std::type_identity<Found>{};
-  } else if constexpr (requires { typename decltype(B::view)::element; }) {
-    using T = std::remove_cv_t<typename decltype(B::view)::element>;
-    if constexpr (std::is_same_v<Found, no_type_yet> || std::is_same_v<Found, T>)
-      return std::type_identity<T>{};
-    else
-      return std::type_identity<several_types>{};
-  } else {
-    return std::type_identity<several_types>{};  // known at run time only
-  }
-}
-template <const program& P, class Found> constexpr auto find_type() { return std::type_identity<Found>{}; }
-template <const program& P, class Found, class First, class... Rest> constexpr auto find_type() {
-  return find_type<P, typename decltype(add_type<P, Found, First>())::type, Rest...>();
-}
-/// The element type of all operands that are read or written at every step, where the bindings say so.
-template <const program& P, class... B>
-using type_of_bindings = typename decltype(find_type<P, no_type_yet, B...>())::type;
-template <class T>
-inline constexpr bool is_float_type =
-    std::is_same_v<T, float> || std::is_same_v<T, bfloat16> || std::is_same_v<T, float16>;
-template <class T> using arithmetic_for = std::conditional_t<std::is_same_v<T, float>, float, approximate>;
-
-/// The element types that a program has kernels of their own for, where all its operands have one of them.
+/// The element types that a program has kernels of their own for, where its operands have one of them.
 struct typed_elements {
   bool float32 = true, bfloat16 = true, float16 = true, float64 = true;
 };
 
-/// Calls run(arithmetic, element type) for the operands' types.
-template <const program& P, typed_elements Typed = typed_elements{}, class Run>
+/// Calls run(arithmetic, element type) for the operands' types: those of `InFloat32` hold float32 beside
+/// 16-bit ones.
+template <const program& P, typed_elements Typed = typed_elements{}, class InFloat32 = float32_operands<>,
+          class Run>
 std::int64_t with_types(const problem& bound, Run&& run) {
-  dtype type = dtype::float32;
-  const bool common = common_type<P>(bound, type), in_double = detail::computes_in_double(P, bound);
+  const bool in_double = detail::computes_in_double(P, bound);
   if constexpr (Typed.float64)
-    if (in_double && common && type == dtype::float64)
+    if (in_double && types_fit<P, uniform_types<double>>(bound))
       return run(std::type_identity<double>{}, std::type_identity<double>{});
   if (in_double) return run(std::type_identity<double>{}, std::type_identity<any_type>{});
   if constexpr (Typed.float32)
-    if (common && type == dtype::float32)
+    if (types_fit<P, uniform_types<float>>(bound))
       return run(std::type_identity<float>{}, std::type_identity<float>{});
   if constexpr (Typed.bfloat16)
-    if (common && type == dtype::bfloat16)
+    if (types_fit<P, operand_types<bfloat16, InFloat32>>(bound))
       return run(std::type_identity<approximate>{}, std::type_identity<bfloat16>{});
   if constexpr (Typed.float16)
-    if (common && type == dtype::float16)
+    if (types_fit<P, operand_types<float16, InFloat32>>(bound))
       return run(std::type_identity<approximate>{}, std::type_identity<float16>{});
   return run(std::type_identity<float>{}, std::type_identity<any_type>{});
 }
@@ -210,6 +220,18 @@ std::int64_t run_bound(const cuda& executor, const problem& bound, const iterati
   return with_types<P>(bound, [&]<class C, class T>(std::type_identity<C>, std::type_identity<T>) {
     return run_typed<P, C, uniform_types<T>, Dry>(executor, bound, space);
   });
+}
+
+/// Runs P with the types that the bindings say, or with those that are found at run time. Not one of the
+/// kernels for other types is compiled where the bindings say all.
+template <const program& P, bool Dry, class... B>
+std::int64_t run_bindings(const cuda& executor, const problem& bound, const iteration_space& space) {
+  constexpr walked_types types = walked_types_of<P, B...>();
+  if constexpr (types.known)
+    return run_typed<P, std::conditional_t<types.halves, approximate, float>, types_of_bindings<B...>, Dry>(
+        executor, bound, space);
+  else
+    return run_bound<P, Dry>(executor, bound, space);
 }
 
 }  // namespace cuda_detail
@@ -222,18 +244,10 @@ template <const program& P> void run(const cuda& executor, const problem& bound)
   cuda_detail::run_bound<P, false>(executor, bound, space);
 }
 template <const program& P, class... B>
-  requires(detail::is_binding<B> && ...)
+  requires(detail::is_binding<B>&&...)
 void run(const cuda& executor, const B&... bindings) {
   const problem bound = bind<P>(bindings...);
-  using T = cuda_detail::type_of_bindings<P, B...>;
-  if constexpr (cuda_detail::is_float_type<T> && !(detail::binds_double<B>() || ...)) {
-    // One type for all, known here: no other kernels are compiled.
-    const iteration_space space = validate(P, bound, works_in_place<P>(), false);
-    cuda_detail::run_typed<P, cuda_detail::arithmetic_for<T>, cuda_detail::uniform_types<T>, false>(
-        executor, bound, space);
-  } else {
-    run<P>(executor, bound);
-  }
+  cuda_detail::run_bindings<P, false, B...>(executor, bound, validate(P, bound, works_in_place<P>(), false));
 }
 
 /// Bytes of device memory that run<P> with the same arguments needs as the workspace of cuda. Where few long
@@ -243,15 +257,10 @@ template <const program& P> std::int64_t workspace_bytes(const problem& bound) {
   return cuda_detail::run_bound<P, true>(cuda{nullptr}, bound, make_iteration_space(P, bound));
 }
 template <const program& P, class... B>
-  requires(detail::is_binding<B> && ...)
+  requires(detail::is_binding<B>&&...)
 std::int64_t workspace_bytes(const B&... bindings) {
   const problem bound = bind<P>(bindings...);
-  using T = cuda_detail::type_of_bindings<P, B...>;
-  if constexpr (cuda_detail::is_float_type<T> && !(detail::binds_double<B>() || ...))
-    return cuda_detail::run_typed<P, cuda_detail::arithmetic_for<T>, cuda_detail::uniform_types<T>, true>(
-        cuda{nullptr}, bound, make_iteration_space(P, bound));
-  else
-    return workspace_bytes<P>(bound);
+  return cuda_detail::run_bindings<P, true, B...>(cuda{nullptr}, bound, make_iteration_space(P, bound));
 }
 
 }  // namespace scandsl
