@@ -17,17 +17,19 @@ struct known_operands {
   bool has_value[max_parameters]{}, absent[max_tensors]{};
   double value[max_parameters]{};
 
-  template <fixed_string N> constexpr void take(const program& p, const scalar_binding<N>& given) {
-    const int t = p.find_parameter(N.value());
-    if (t < 0) throw "scandsl: specialise: the program has no scalar of that name";
-    has_value[t] = true;
-    value[t] = given.value;
-  }
-  template <fixed_string N> constexpr void take(const program& p, const left_out<N>&) {
-    const int t = p.find_tensor(N.value());
-    if (t < 0 || !p.tensors[t].optional)
-      throw "scandsl: specialise: the program has no optional operand of that name";
-    absent[t] = true;
+  template <class Known> constexpr void take(const program& p, const Known& given) {
+    constexpr name id = Known::text.value();
+    if constexpr (requires { given.value; }) {
+      const int t = p.find_parameter(id);
+      if (t < 0) throw "scandsl: specialise: the program has no scalar of that name";
+      has_value[t] = true;
+      value[t] = given.value;
+    } else {
+      const int t = p.find_tensor(id);
+      if (t < 0 || !p.tensors[t].optional)
+        throw "scandsl: specialise: the program has no optional operand of that name";
+      absent[t] = true;
+    }
   }
 };
 
