@@ -45,6 +45,9 @@ struct cuda_row_policy {
   /// Of programs of several sweeps, whose operands are held while all of them run: half as many elements are
   /// a fifth slower, for all that is done once a thread.
   static constexpr int held_words_of_sweeps = 48;
+  /// Of a cluster, so that a row of so many tiles is held in registers and read once. 16 is what an H200
+  /// takes.
+  static constexpr int most_blocks = 16;
 };
 
 /// Sizes of the look-back (exec/cuda/lookback.cuh).
@@ -65,6 +68,7 @@ struct cuda_lookback_policy {
 
 struct cuda_device {
   int multiprocessors = 132;
+  int cluster_blocks = 16;  ///< blocks of a cluster at most; 1: there are no clusters
 };
 
 enum class cuda_arrangement {
@@ -80,6 +84,7 @@ struct cuda_tile_shape {
   int fewest_row_threads = 1;
   bool lookback = false;  ///< there is a look-back kernel; its threads' parts of a tile:
   int lookback_lanes = 8, lookback_steps = 8, lookback_vectors = 4;
+  bool clusters = false;  ///< there is a kernel for rows of several blocks
 };
 
 struct cuda_kernel_plan {
@@ -176,6 +181,19 @@ inline void consider_lookback(const walk_table& table, cuda_kernel_plan& plan, c
 
 }  // namespace detail
 
+namespace detail {
+
+/// Whether the blocks of a cluster hold a row, which is longer than a block's tile.
+inline bool can_be_clustered(const program& p, const cuda_kernel_plan& plan, const cuda_tile_shape& shape,
+                             const cuda_device& device, std::int64_t length) {
+  const std::int64_t tile = std::int64_t{cuda_row_policy::threads} * shape.row_steps * shape.row_vectors;
+  const bool restarts = plan.chunk > 0 && plan.chunk_dimension < 0;
+  return shape.clusters && p.scans.count > 0 && !plan.packed && !restarts && plan.nest.walk.size() == 1 &&
+         length > tile && length <= tile * std::min(device.cluster_blocks, cuda_row_policy::most_blocks);
+}
+
+}  // namespace detail
+
 /// Plans one kernel program.
 inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& table, const problem& bound,
                                          const iteration_space& space, const cuda_tile_shape& shape,
@@ -209,6 +227,11 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
     plan.lane_threads =
         detail::power_of_two_above((length + a_thread - 1) / a_thread, cuda_row_policy::threads);
     plan.lane_threads = std::max(plan.lane_threads, plan.packed ? 32 : shape.fewest_row_threads);
+    if (detail::can_be_clustered(p, plan, shape, device, length)) {
+      plan.lane_threads = detail::power_of_two_above((length + a_thread - 1) / a_thread,
+                                                     cuda_row_policy::threads * cuda_row_policy::most_blocks);
+      return plan;
+    }
     if (p.scans.count == 0 && nest.walk.size() == 1 && plan.lane_threads * a_thread < length)
       detail::fold(p, plan, plan.lane_threads * a_thread);
     const std::int64_t blocks =

@@ -5,10 +5,14 @@
 namespace scandsl {
 
 /// What `without(bias)` gives: an optional operand that stays unbound.
-template <fixed_string N> struct left_out { static constexpr auto text = N; };
+template <fixed_string N> struct left_out {
+  static constexpr auto text = N;
+};
 template <class Operand>
   requires is_tensor<Operand>
-constexpr auto without(const Operand&) { return left_out<Operand::text>{}; }
+constexpr auto without(const Operand&) {
+  return left_out<Operand::text>{};
+}
 
 namespace detail {
 

@@ -336,6 +336,31 @@ __device__ __forceinline__ bool any_of_all(int threads, bool mine) {
   return any != 0;
 }
 
+// ---- the blocks of a cluster. Before compute capability 9.0 there are none: such kernels are not launched
+// there.
+
+__device__ __forceinline__ int block_of_cluster() {
+  std::uint32_t rank = 0;
+#if __CUDA_ARCH__ >= 900
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+#endif
+  return static_cast<int>(rank);
+}
+/// Waits for all threads of the cluster; what they wrote to shared memory before is there.
+__device__ __forceinline__ void wait_for_cluster() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::: "memory");
+#endif
+}
+/// Where what lies at `mine` in the shared memory of this block lies in that of another.
+template <class T> __device__ __forceinline__ T* in_block_of_cluster(T* mine, int rank) {
+  std::uint64_t other = reinterpret_cast<std::uint64_t>(mine);
+#if __CUDA_ARCH__ >= 900
+  asm("mapa.u64 %0, %1, %2;" : "=l"(other) : "l"(other), "r"(rank));
+#endif
+  return reinterpret_cast<T*>(other);
+}
+
 // ---- states
 
 template <int Scan, class C, int Components> struct scan_state {

@@ -126,7 +126,7 @@ template <class K> constexpr cuda_tile_shape tile_shape() {
   using policy = tile_policy<K>;
   return {policy::strip_lanes,    policy::strip_steps,        policy::strip_threads, policy::width,
           policy::row_vectors,    policy::fewest_row_threads, policy::looks_back,    policy::lookback_lanes,
-          policy::lookback_steps, policy::lookback_vectors};
+          policy::lookback_steps, policy::lookback_vectors,   policy::streams};
 }
 
 template <int Tensors> void copy_dimension(const dimension& from, strided_dimension<Tensors>& to) {
@@ -282,9 +282,28 @@ template <class K, class Arrangement> void launch_walk(typename K::arguments a, 
   if (shared > 48 * 1024)
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
           "raising a kernel's shared memory");
-  kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(Arrangement::block_size(a)), shared,
-           stream>>>(a);
-  check(cudaGetLastError(), "a kernel launch");
+  const auto grid = static_cast<unsigned>(blocks), block = static_cast<unsigned>(Arrangement::block_size(a));
+  if constexpr (Arrangement::clustered) {
+    const auto cluster = static_cast<unsigned>(Arrangement::blocks_of_row(a));
+    if (cluster > 8)
+      check(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
+            "allowing large clusters");
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim.x = cluster;
+    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(grid);
+    config.blockDim = dim3(block);
+    config.dynamicSmemBytes = shared;
+    config.stream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    check(cudaLaunchKernelEx(&config, kernel, a), "a kernel launch");
+  } else {
+    kernel<<<grid, block, shared, stream>>>(a);
+    check(cudaGetLastError(), "a kernel launch");
+  }
 }
 
 template <class K>
@@ -345,6 +364,8 @@ auto with_arrangement(const cuda_kernel_plan& plan, const typename K::arguments&
   if (plan.arrangement == cuda_arrangement::strip) return f(std::type_identity<strip_of<K>>{});
   if constexpr (tile_policy<K>::fewest_row_threads < 32)
     if (a.lane_threads < 32) return f(std::type_identity<row_of<K, part_of_warp>>{});
+  if constexpr (tile_policy<K>::streams)
+    if (a.lane_threads > cuda_row_policy::threads) return f(std::type_identity<row_of<K, whole_blocks>>{});
   return f(std::type_identity<row_of<K, whole_warps>>{});
 }
 

@@ -8,20 +8,23 @@
 ///     steps   0 .. 32 W - 1          .. 2 * 32 W - 1             ..
 ///           | w0 v0: t0 t1 .. t31 | w0 v1: t0 t1 .. t31 | w1 v0: ...
 ///
-/// The threads of a row meet by shuffles, its warps in shared memory. Rows shorter than a warp share one.
+/// The threads of a row meet by shuffles, its warps in shared memory. Rows shorter than a warp share one;
+/// rows longer than a block's tile have the blocks of a cluster, which read each other's shared memory, so
+/// that they are held in registers all the same.
 namespace scandsl::cuda_detail {
 
 /// RowThreads: the threads along a row where that is known when compiling; whole_warps: a number of warps;
-/// part_of_warp: less than one.
-inline constexpr int whole_warps = 0, part_of_warp = -1;
+/// part_of_warp: less than one; whole_blocks: the blocks of a cluster.
+inline constexpr int whole_warps = 0, part_of_warp = -1, whole_blocks = -2;
 template <class K, int Width, int Vectors, int RowThreads> struct row {
   using group = typename K::group;
   using C = typename K::compute;
   static constexpr int lanes = 1, runs = Vectors,
                        threads = RowThreads > 0 ? RowThreads : cuda_row_policy::threads;
+  static constexpr bool clustered = RowThreads == whole_blocks;
   template <class Other> using of = row<Other, Width, Vectors, RowThreads>;
   using small = row<K, Width, (Vectors > 1 ? Vectors / 2 : Vectors), RowThreads>;
-  static constexpr bool has_streams = RowThreads >= 0;  ///< a row of less than a warp is one tile
+  static constexpr bool has_streams = RowThreads >= 0;  ///< else a row is one tile
   static constexpr int blocks_resident = cuda_row_policy::blocks_resident;
   static constexpr int blocks_resident_of_one_tile(int held_bytes) {
     return sweep_count<group> == 1 && held_bytes <= cuda_row_policy::held_bytes_of_three
@@ -79,35 +82,53 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
   static constexpr __host__ __device__ int tile_steps(int lane_threads) {
     return lane_threads * Vectors * Width;
   }
-  static constexpr int exchange_elements(int) { return 2 * component_capacity<group> * (threads / 32); }
-  static std::int64_t blocks(const typename K::arguments& a) {
-    return (((a.lanes - 1) >> a.log2_rows) + 1) * a.segments;
+  /// Of every warp, and of a cluster's block.
+  static constexpr int exchange_slots = threads / 32 + (clustered ? 1 : 0);
+  static constexpr int exchange_elements(int) {
+    return 2 * component_capacity<group> * exchange_slots + (clustered ? 2 : 0);
   }
-  static int block_size(const typename K::arguments& a) { return a.lane_threads << a.log2_rows; }
+  static int blocks_of_row(const typename K::arguments& a) {
+    return clustered ? a.lane_threads / threads : 1;
+  }
+  static std::int64_t blocks(const typename K::arguments& a) {
+    return (((a.lanes - 1) >> a.log2_rows) + 1) * a.segments * blocks_of_row(a);
+  }
+  static int block_size(const typename K::arguments& a) {
+    return clustered ? threads : a.lane_threads << a.log2_rows;
+  }
 
   lane_state thread;
   C* exchange;
   int parity = 0, turn = -1;
 
   __device__ __forceinline__ row(const typename K::arguments& a, C* shared) : thread(a), exchange(shared) {
-    thread.writes = (static_cast<int>(threadIdx.x) & (lane_threads() - 1)) == 0;
+    thread.writes = in_row() == 0;
+  }
+  /// Which of the row's threads this is.
+  __device__ __forceinline__ int in_row() const {
+    if (clustered) return block_of_cluster() * threads + static_cast<int>(threadIdx.x);
+    return static_cast<int>(threadIdx.x) & (lane_threads() - 1);
   }
   __device__ __forceinline__ int lane_threads() const {
     return RowThreads > 0 ? RowThreads : thread.a.lane_threads;
   }
   /// Threads of the block that hold rows.
   __device__ __forceinline__ int block_threads() const {
-    return RowThreads > 0 ? threads : static_cast<int>(blockDim.x);
+    return RowThreads > 0 || clustered ? threads : static_cast<int>(blockDim.x);
   }
-  /// Waits for those that come and go together: a warp of short rows, or the block.
+  /// Waits for those that come and go together: a warp of short rows, the block, or the cluster.
   __device__ __forceinline__ void meet() const {
-    if (RowThreads < 0 || lane_threads() <= 32)
+    if (clustered)
+      wait_for_cluster();
+    else if (RowThreads == part_of_warp || lane_threads() <= 32)
       __syncwarp();
     else
       wait_for_all(block_threads());
   }
   /// Threads of one row in one warp.
-  __device__ __forceinline__ int group_width() const { return RowThreads >= 0 ? 32 : thread.a.lane_threads; }
+  __device__ __forceinline__ int group_width() const {
+    return RowThreads == part_of_warp ? thread.a.lane_threads : 32;
+  }
   /// Finds the lanes of a block.
   template <bool Packed> __device__ __forceinline__ void find(std::int64_t block, lane_state& found) const {
     const auto& a = thread.a;
@@ -115,6 +136,10 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
                   RowThreads > 0 ? std::countr_zero(static_cast<unsigned>(RowThreads)) : a.log2_lane_threads,
               log2_rows = RowThreads > 0 ? 0 : a.log2_rows;
     std::int64_t sequence = 0;
+    if constexpr (clustered) {
+      block >>= a.log2_lane_threads - std::countr_zero(static_cast<unsigned>(threads));
+      return found.template find<Packed>(block, 0);
+    }
     if (Packed && a.segments > 1)
       sequence = block, block = split_off(sequence, (a.lanes + (1 << log2_rows) - 1) >> log2_rows);
     found.template find<Packed>((block << log2_rows) + (static_cast<int>(threadIdx.x) >> log2_row), sequence);
@@ -123,7 +148,7 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
   template <int S, bool Anywhere = false>
   __device__ __forceinline__ tile<K, S, place, Anywhere> tile_at(const lane_state& of, const stretch& where,
                                                                  bool reversed) const {
-    const int in_row = static_cast<int>(threadIdx.x) & (lane_threads() - 1), width = group_width();
+    const int in_row = this->in_row(), width = group_width();
     const int warp = in_row >> 5, in_group = in_row & (width - 1);
     return tile<K, S, place, Anywhere>(of, where, (warp * Vectors * width + in_group) * Width, width * Width,
                                        reversed);
@@ -168,11 +193,12 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
       of_warp = all;
     }
     suspect = suspect || (exists && overflows<group, Holder, Framed>(thread.carry[0], of_warp));
-    if (RowThreads < 0 || lane_threads() <= 32) return __any_sync(~0U, suspect);
-    const int warp = static_cast<int>(threadIdx.x) / 32, warps = lane_threads() / 32,
+    if (RowThreads == part_of_warp || (!clustered && lane_threads() <= 32)) return __any_sync(~0U, suspect);
+    const int warp = static_cast<int>(threadIdx.x) / 32, warps = (clustered ? threads : lane_threads()) / 32,
               in_row = warp & (warps - 1), rank_in_row = Back ? warps - 1 - in_row : in_row;
     if (in_group == 0) put<Holder, Framed>(warp - in_row + rank_in_row, of_warp);
-    if (any_of_all(block_threads(), suspect)) return true;
+    suspect = any_of_all(block_threads(), suspect);
+    if (!clustered && suspect) return true;
     // Every warp scans its row's warps: thread w has the state of warp w.
     const int mine = in_group & (warps - 1);
     states<group, C> up_to = get<Holder, Framed>(warp - in_row + mine, of_warp);
@@ -187,6 +213,7 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
 #pragma unroll
       for (int run = 0; run < Vectors; ++run) combine_onto<group, Holder, Framed>(before, preceding[run]);
     }
+    if constexpr (clustered) return join_blocks<Holder, Framed, Back>(preceding, total, suspect);
     return false;
   }
 
@@ -199,7 +226,7 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
   template <class Holder, bool Back = false>
   __device__ __forceinline__ bool take_turn(states<group, C> (&local)[Vectors],
                                             states<group, C> (&before)[Vectors]) {
-    const int in_row = static_cast<int>(threadIdx.x) & (lane_threads() - 1);
+    const int in_row = this->in_row();
     const int group_width = this->group_width(), now = Back ? lane_threads() * Vectors - 1 - turn : turn;
     const int each = now % group_width, run = now / group_width % Vectors,
               warp_in_row = now / (group_width * Vectors);
@@ -211,7 +238,12 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
         if (mine) copy_states<group, Holder>(handed, before[r]);
         copy_states<group, Holder>(local[r], next);
       }
-    if (lane_threads() > 32) {
+    if constexpr (clustered) {
+      meet();  // all have read what the turn before handed on
+      if (mine) put<Holder>(0, next, 0);
+      meet();
+      handed = get<Holder>(0, next, 0);
+    } else if (lane_threads() > 32) {
       const int first = static_cast<int>(threadIdx.x) / 32 & ~(lane_threads() / 32 - 1);
       wait_for_all(block_threads());  // all have read what the turn before handed on
       if (mine) put<Holder>(first, next);
@@ -227,23 +259,59 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
   }
 
 private:
-  __device__ __forceinline__ C& exchanged(int component, int warp) const {
-    return exchange[(parity * component_capacity<group> + component) * (threads / 32) + warp];
+  /// Joins what the blocks of a cluster have: `total` of each, and what precedes its runs in itself.
+  template <class Holder, bool Framed, bool Back>
+  __device__ __forceinline__ bool join_blocks(states<group, C> (&preceding)[Vectors],
+                                              states<group, C> (&total)[1], bool suspect) {
+    const int blocks = lane_threads() / threads, block = block_of_cluster(),
+              rank = Back ? blocks - 1 - block : block, mine = static_cast<int>(threadIdx.x) & (blocks - 1),
+              of_mine = Back ? blocks - 1 - mine : mine;
+    C* const flag = exchange + 2 * component_capacity<group> * exchange_slots + parity;
+    if (threadIdx.x == 0) {
+      put<Holder, Framed>(exchange_slots - 1, total[0]);
+      *flag = suspect ? C(1) : C(0);
+    }
+    wait_for_cluster();
+    if (__any_sync(~0U, *in_block_of_cluster(flag, of_mine) != C(0))) return true;
+    // Every warp scans the row's blocks: thread b has the state of block b.
+    states<group, C> up_to = get<Holder, Framed>(exchange_slots - 1, total[0], of_mine);
+#pragma unroll
+    for (int distance = 1; distance < cuda_row_policy::most_blocks; distance *= 2) {
+      const states<group, C> left = shuffle_before<group, Holder, Framed, false>(up_to, distance);
+      if (mine >= distance && distance < blocks) combine_onto<group, Holder, Framed>(left, up_to);
+    }
+    total[0] = shuffle_from<group, Holder, Framed>(up_to, blocks - 1, 32);
+    const states<group, C> before = shuffle_from<group, Holder, Framed>(up_to, rank - 1, 32);
+    if (rank > 0) {
+#pragma unroll
+      for (int run = 0; run < Vectors; ++run) combine_onto<group, Holder, Framed>(before, preceding[run]);
+    }
+    return false;
+  }
+
+  /// In the shared memory of block `rank` of the cluster; own: this one's.
+  static constexpr int own = -1;
+  __device__ __forceinline__ C& exchanged(int component, int warp, int rank) const {
+    C* const here = exchange + (parity * component_capacity<group> + component) * exchange_slots + warp;
+    return rank == own ? *here : *in_block_of_cluster(here, rank);
   }
   template <class Holder, bool Framed = false>
-  __device__ __forceinline__ void put(int warp, const states<group, C>& s) const {
+  __device__ __forceinline__ void put(int warp, const states<group, C>& s, int rank = own) const {
     for_components<group, Holder, Framed>(
         [&]<int N, int Component>(index_constant<N>, index_constant<Component>) {
-          exchanged(component_index<group, Holder>(N, Component), warp) = std::get<Component>(state_of<N>(s));
+          exchanged(component_index<group, Holder>(N, Component), warp, rank) =
+              std::get<Component>(state_of<N>(s));
         });
   }
   /// What is not exchanged is as in `like`.
   template <class Holder, bool Framed = false>
-  __device__ __forceinline__ states<group, C> get(int warp, const states<group, C>& like) const {
+  __device__ __forceinline__ states<group, C> get(int warp, const states<group, C>& like,
+                                                  int rank = own) const {
     states<group, C> s = like;
     for_components<group, Holder, Framed>(
         [&]<int N, int Component>(index_constant<N>, index_constant<Component>) {
-          std::get<Component>(state_of<N>(s)) = exchanged(component_index<group, Holder>(N, Component), warp);
+          std::get<Component>(state_of<N>(s)) =
+              exchanged(component_index<group, Holder>(N, Component), warp, rank);
         });
     return s;
   }

@@ -74,13 +74,20 @@ struct workspace_cursor {
   }
 };
 
+/// Where there are clusters, more than 8 blocks can be asked for from compute capability 9.0 on.
+inline int most_cluster_blocks(int device) {
+  int clusters = 0;
+  const bool known = cudaDeviceGetAttribute(&clusters, cudaDevAttrClusterLaunch, device) == cudaSuccess;
+  return known && clusters != 0 ? cuda_row_policy::most_blocks : 1;
+}
+
 /// Where there is none, a device to plan for.
 inline cuda_device current_device() {
   int index = 0, multiprocessors = 0;
   if (cudaGetDevice(&index) != cudaSuccess ||
       cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, index) != cudaSuccess)
     return {};
-  return {multiprocessors};
+  return {multiprocessors, most_cluster_blocks(index)};
 }
 
 /// Whether the operands that are read or written at every step hold what `Types` says; not one is bound:
@@ -244,7 +251,7 @@ template <const program& P> void run(const cuda& executor, const problem& bound)
   cuda_detail::run_bound<P, false>(executor, bound, space);
 }
 template <const program& P, class... B>
-  requires(detail::is_binding<B>&&...)
+  requires(detail::is_binding<B> && ...)
 void run(const cuda& executor, const B&... bindings) {
   const problem bound = bind<P>(bindings...);
   cuda_detail::run_bindings<P, false, B...>(executor, bound, validate(P, bound, works_in_place<P>(), false));
@@ -257,7 +264,7 @@ template <const program& P> std::int64_t workspace_bytes(const problem& bound) {
   return cuda_detail::run_bound<P, true>(cuda{nullptr}, bound, make_iteration_space(P, bound));
 }
 template <const program& P, class... B>
-  requires(detail::is_binding<B>&&...)
+  requires(detail::is_binding<B> && ...)
 std::int64_t workspace_bytes(const B&... bindings) {
   const problem bound = bind<P>(bindings...);
   return cuda_detail::run_bindings<P, true, B...>(cuda{nullptr}, bound, make_iteration_space(P, bound));

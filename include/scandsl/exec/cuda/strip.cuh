@@ -16,7 +16,7 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
   using group = typename K::group;
   using C = typename K::compute;
   static constexpr int lanes = Lanes, runs = Lanes, threads = Threads;
-  static constexpr bool has_streams = true;
+  static constexpr bool has_streams = true, clustered = false;
   template <class Other> using of = strip<Other, Lanes, Steps, Threads>;
   using small = strip<K, Lanes, (Steps > 4 ? Steps / 2 : Steps), Threads>;
   static constexpr int blocks_resident =

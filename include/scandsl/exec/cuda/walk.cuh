@@ -65,7 +65,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
     } else {
       threads.thread.load_still();
       threads.thread.template boundary<0>();
-      if constexpr (sweep_count<group> > 0) sweep();
+      if constexpr (sweep_count < group >> 0) sweep();
     }
     threads.thread.template boundary<sweep_count<group>>();
   }
@@ -198,7 +198,7 @@ template <class K, class Arrangement>
 __global__ void __launch_bounds__(Arrangement::threads, Arrangement::blocks_resident)
     walk_kernel(const __grid_constant__ typename K::arguments a) {
   extern __shared__ __align__(16) unsigned char shared[];
-  if constexpr (sweep_count<typename K::group> > 1)
+  if constexpr (sweep_count < typename K::group >> 1)
     sweep_on<K, Arrangement>(a, shared);
   else
     walk_on<K, Arrangement>(a, shared, nullptr);
@@ -216,6 +216,8 @@ __global__ void __launch_bounds__(
     one_tile_kernel(const __grid_constant__ typename K::arguments a) {
   extern __shared__ __align__(16) unsigned char shared[];
   runner<K, Arrangement>(a, shared).run_one_tile();
+  if constexpr (Arrangement::clustered)
+    wait_for_cluster();  // others may still read this block's shared memory
 }
 
 }  // namespace scandsl::cuda_detail
