@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,15 +54,19 @@ template <class T> array operand(const pool& from, const std::vector<std::int64_
                    shape);
 }
 
-/// Calls op(device, call) with the workspace that it asks for.
+/// Calls op(device, call) with the workspace that it asks for, which is there from the first call to the end
+/// of the run.
 template <class Op> std::function<void(int)> with_workspace(Op op) {
-  cuda_sizing sizing;
-  op(sizing, 0);
-  void* memory = nullptr;
-  if (sizing.bytes > 0)
-    check(cudaMalloc(&memory, static_cast<std::size_t>(sizing.bytes)));  // lives as long as the run
-  const cuda device{nullptr, {memory, sizing.bytes}};
-  return [=](int call) { op(device, call); };
+  return [op, device = std::optional<cuda>()](int call) mutable {
+    if (!device) {
+      cuda_sizing sizing;
+      op(sizing, 0);
+      void* memory = nullptr;
+      if (sizing.bytes > 0) check(cudaMalloc(&memory, static_cast<std::size_t>(sizing.bytes)));
+      device.emplace(nullptr, cuda_workspace{memory, sizing.bytes});
+    }
+    op(*device, call);
+  };
 }
 
 /// The rows. The pools hold bfloat16 numbers.

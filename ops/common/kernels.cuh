@@ -10,26 +10,40 @@ namespace scandsl::ops {
 /// The element types with kernels of their own.
 template <const program& P> inline constexpr cuda_detail::typed_elements typed_elements_of = {};
 /// The operands that hold float32 where the others hold 16-bit elements.
-template <const program& P>
-struct float32_operands_of : std::type_identity<cuda_detail::float32_operands<>> {};
+struct no_operands {
+  static constexpr bool contain(const name&) { return false; }
+};
+template <const program& P> inline constexpr no_operands float32_operands_of;
+template <fixed_string... Ids> struct named_operands {
+  static constexpr bool contain(const name& id) { return ((Ids.value() == id) || ...); }
+};
+
+/// What the operands of P hold in the kernels for elements T.
+template <const program& P, class T> struct operand_types {
+  template <name Id>
+  using of = std::conditional_t<sizeof(T) == 2 && float32_operands_of<P>.contain(Id), float, T>;
+};
+
+template <const program& P> struct types_of_program {
+  template <class T> using in_kernels_for = operand_types<P, T>;
+};
 
 template <const program& P, class C, class T>
 std::int64_t launch_typed(const cuda& device, const problem& bound, const iteration_space& space, bool dry) {
-  using types = cuda_detail::operand_types<T, typename float32_operands_of<P>::type>;
-  return dry ? cuda_detail::run_typed<P, C, types, true>(device, bound, space)
-             : cuda_detail::run_typed<P, C, types, false>(device, bound, space);
+  return dry ? cuda_detail::run_typed<P, C, operand_types<P, T>, true>(device, bound, space)
+             : cuda_detail::run_typed<P, C, operand_types<P, T>, false>(device, bound, space);
 }
 
 template <const program& P> void run_cuda(const cuda& device, const problem& bound) {
   const iteration_space space = validate(P, bound, works_in_place<P>(), false);
-  cuda_detail::with_types<P, typed_elements_of<P>, typename float32_operands_of<P>::type>(
+  cuda_detail::with_types<P, typed_elements_of<P>, types_of_program<P>::template in_kernels_for>(
       bound, [&]<class C, class T>(std::type_identity<C>, std::type_identity<T>) {
         return launch_typed<P, C, T>(device, bound, space, false);
       });
 }
 template <const program& P> std::int64_t size_cuda(const problem& bound) {
   const iteration_space space = make_iteration_space(P, bound);
-  return cuda_detail::with_types<P, typed_elements_of<P>, typename float32_operands_of<P>::type>(
+  return cuda_detail::with_types<P, typed_elements_of<P>, types_of_program<P>::template in_kernels_for>(
       bound, [&]<class C, class T>(std::type_identity<C>, std::type_identity<T>) {
         return launch_typed<P, C, T>(cuda{nullptr}, bound, space, true);
       });

@@ -24,11 +24,15 @@ inline constexpr auto summed = op<"summed">(out<"y">(b, n) = sums);
 inline constexpr auto with_last =
     op<"with_last">(out<"y">(b, n) = sums, out<"final">(s, b).optional() = last(sums));
 inline constexpr auto doubled = op<"doubled">(out<"y">(b, n) = 2.0 * x(b, n));
+/// Its exponentials are the same for all of b, so that b is walked.
+constexpr tensor<"w"> w;
+inline constexpr auto weighted = op<"weighted">(out<"y">(b, n) = exp(w(n)) * x(b, n));
 
 /// The plan of P's only kernel for x and y of bfloat16, their axes bound to the given dimensions.
 template <const program& P>
 cuda_kernel_plan plan_for(const dims& along_b, const dims& along_n, double chunk_size = 0,
-                          std::int64_t sequences = 0, bool lookback = false) {
+                          std::int64_t sequences = 0, bool lookback = false, bool clusters = false,
+                          const cuda_device& device = {}) {
   const program& p = kernel_program<P, 0>;
   problem bound = unbound_problem(p);
   for (const char* id : {"x", "y"}) {
@@ -44,7 +48,8 @@ cuda_kernel_plan plan_for(const dims& along_b, const dims& along_n, double chunk
     t.view = {nullptr, dtype::int32, false, 1, {dims{{sequences + 1, 1}}}};
   }
   const iteration_space space = make_iteration_space(p, bound);
-  return plan_cuda_kernel(p, kernel_table<P, 0>, bound, space, {8, 8, 256, 8, 4, 1, lookback, 8, 8, 4}, {});
+  return plan_cuda_kernel(p, kernel_table<P, 0>, bound, space,
+                          {8, 8, 256, 8, 4, 1, lookback, 8, 8, 4, clusters}, device);
 }
 
 std::int64_t lanes_in(const std::vector<dimension>& dimensions) { return loop_nest::count(dimensions); }
@@ -65,6 +70,48 @@ TEST_CASE("short rows share a warp, and few lanes do not take threads they have 
   CHECK(plan_for<summed>({{1000, 16}}, {{16, 1}}).lane_threads == 1);
   CHECK(plan_for<summed>({{1000, 100}}, {{100, 1}}).lane_threads == 4);
   CHECK(plan_for<summed>({{3, 1}}, {{5000, 3}}).lane_threads == 1);
+}
+
+TEST_CASE("rows longer than a block's tile are a cluster's", "[pass][cuda]") {
+  const auto threads = [](std::int64_t steps, cuda_device device = {}, double chunk_size = 0,
+                          std::int64_t sequences = 0) {
+    return plan_for<summed>({{40, steps}}, {{steps, 1}}, chunk_size, sequences, true, true, device)
+        .lane_threads;
+  };
+  CHECK(threads(256 * 32) == 256);
+  CHECK(threads(256 * 32 + 1) == 512);
+  CHECK(threads(65536) == 2048);
+  CHECK(threads(16 * 256 * 32) == 4096);
+  CHECK(threads(16 * 256 * 32 + 1) <= 512);  // no cluster holds it
+  CHECK(threads(65536, {132, 1}) <= 512);    // there are no clusters
+  CHECK(threads(65536, {132, 4}) <= 512);
+  CHECK(threads(65536, {}, 0, 7) == 256);  // packed sequences begin anywhere
+  CHECK(threads(65536, {}, 100) <= 256);   // chunks are lanes
+}
+
+TEST_CASE("what is computed once for all steps is computed once where there are blocks enough",
+          "[pass][cuda]") {
+  const auto pieces = [](std::int64_t lanes, std::int64_t steps) {
+    const program& p = kernel_program<weighted, 0>;
+    problem bound = unbound_problem(p);
+    const auto bind = [&](const char* id, int rank, const dims& first, const dims& second) {
+      bound.tensors[static_cast<std::size_t>(p.find_tensor(make_name(id)))] = {
+          true, {nullptr, dtype::bfloat16, true, rank, {first, second}}};
+    };
+    for (const char* id : {"x", "y"}) bind(id, 2, {{steps, lanes}}, {{lanes, 1}});
+    bind("w", 1, {{lanes, 1}}, {});
+    const cuda_kernel_plan plan =
+        plan_cuda_kernel(p, kernel_table<weighted, 0>, bound, make_iteration_space(p, bound),
+                         {8, 8, 128, 8, 4, 1, false, 8, 8, 4, false}, {});
+    CHECK(plan.arrangement == cuda_arrangement::strip);
+    if (plan.chunk_dimension < 0) return std::int64_t{1};
+    return plan.nest.lanes[static_cast<std::size_t>(plan.chunk_dimension)].extent;
+  };
+  CHECK(pieces(1 << 24, 20) == 1);
+  CHECK(pieces(1024, 8) == 1);
+  CHECK(pieces(1024, 8000) == 1000);  // one block of lanes: cut wherever a tile ends
+  const std::int64_t some = pieces(1 << 20, 8000);
+  CHECK((some > 1 && some < 10));  // 1024 blocks of lanes
 }
 
 TEST_CASE("chunks become lanes where nothing runs through them", "[pass][cuda]") {

@@ -28,6 +28,8 @@ struct cuda_strip_policy {
   static constexpr int lanes_of_sweeps = 2, steps_of_sweeps = 16;
   /// Of programs without scans: what a thread computes once for all of its steps weighs as much as they do.
   static constexpr int threads_of_maps = 128, held_words_of_maps = 64;
+  /// ... so they are not cut into more blocks a multiprocessor than this.
+  static constexpr int blocks_of_maps = 32;
 };
 
 /// Sizes of the row arrangement (exec/cuda/row.cuh).
@@ -194,6 +196,25 @@ inline bool can_be_clustered(const program& p, const cuda_kernel_plan& plan, con
 
 }  // namespace detail
 
+namespace detail {
+
+/// Without scans nothing comes from the steps before: cuts the walk of `blocks` blocks into tiles of `tile`
+/// steps, in the order of their addresses. Where sines and the like are computed once for all steps, no
+/// further than it takes to keep the device busy.
+inline void cut_map(const program& p, const walk_table& table, cuda_kernel_plan& plan,
+                    const cuda_device& device, std::int64_t blocks, std::int64_t length, std::int64_t tile) {
+  if (p.scans.count > 0 || plan.nest.walk.size() != 1 || length == 0) return;
+  std::int64_t pieces = (length + tile - 1) / tile;
+  if (table.axis >= 0 && !table.rotates) {
+    const std::int64_t wanted = std::int64_t{cuda_strip_policy::blocks_of_maps} * device.multiprocessors;
+    pieces = std::min(pieces, std::max<std::int64_t>(1, wanted / std::max<std::int64_t>(1, blocks)));
+  }
+  const std::int64_t tiles = (length + pieces * tile - 1) / (pieces * tile);
+  if (tiles * tile < length) fold(p, plan, tiles * tile);
+}
+
+}  // namespace detail
+
 /// Plans one kernel program.
 inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& table, const problem& bound,
                                          const iteration_space& space, const cuda_tile_shape& shape,
@@ -232,10 +253,9 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
                                                      cuda_row_policy::threads * cuda_row_policy::most_blocks);
       return plan;
     }
-    if (p.scans.count == 0 && nest.walk.size() == 1 && plan.lane_threads * a_thread < length)
-      detail::fold(p, plan, plan.lane_threads * a_thread);
     const std::int64_t blocks =
         (nest.lane_count() * plan.lane_threads + cuda_row_policy::threads - 1) / cuda_row_policy::threads;
+    detail::cut_map(p, table, plan, device, blocks, length, plan.lane_threads * a_thread);
     detail::consider_lookback(table, plan, shape, device, 1, blocks, length);
     return plan;
   }
@@ -254,12 +274,10 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
   const int tile = shape.strip_threads / plan.lane_threads * shape.strip_steps;
   if (plan.lane_threads == fewest && tile > 128 && units / (2 * fewest) >= 4 * device.multiprocessors)
     plan.lane_threads = 2 * fewest;
-  if (p.scans.count == 0 && nest.walk.size() == 1) {
-    const std::int64_t steps = shape.strip_threads / plan.lane_threads * shape.strip_steps;
-    if (steps < length) detail::fold(p, plan, steps);
-  }
-  detail::consider_lookback(table, plan, shape, device, nest.lanes.back().extent,
-                            (units + plan.lane_threads - 1) / plan.lane_threads, length);
+  const std::int64_t blocks = (units + plan.lane_threads - 1) / plan.lane_threads;
+  detail::cut_map(p, table, plan, device, blocks, length,
+                  std::int64_t{shape.strip_threads} / plan.lane_threads * shape.strip_steps);
+  detail::consider_lookback(table, plan, shape, device, nest.lanes.back().extent, blocks, length);
   return plan;
 }
 

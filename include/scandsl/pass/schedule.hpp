@@ -1,5 +1,6 @@
 #pragma once
 #include "scandsl/ir/builder.hpp"
+#include "scandsl/pass/rotation.hpp"
 
 /// How one kernel program is walked: an axis, one or more sweeps along it, and what is computed where.
 /// Depends on the program alone; shapes and strides come in at run time (pass/plan.hpp).
@@ -353,6 +354,7 @@ struct walk_table {
   int sweeps = 0;
   int streams = 0;
   bool uses_last = false;
+  bool rotates = false;  ///< sines and cosines follow from those of the step before (pass/rotation.hpp)
   walk_stage sweep[max_sweeps], aggregate[max_sweeps], boundary[max_sweeps + 1];
   int rounds[max_sweeps] = {};
   std::int8_t sweep_of_scan[max_scans] = {}, round_of_scan[max_scans] = {};
@@ -385,6 +387,7 @@ constexpr walk_table make_walk_table(const program& p, const schedule& s) {
   table.sweeps = s.sweeps;
   table.streams = s.streams;
   for (const node& n : p.nodes) table.uses_last = table.uses_last || n.op == opcode::last;
+  for (int i = 0; i < p.nodes.count; ++i) table.rotates = table.rotates || rotates_along(p, i, s.axis);
   for (int i = 0; i < s.sweeps; ++i) {
     table.sweep[i] = detail::summarise(p, s, s.sweep[i]);
     table.aggregate[i] = detail::summarise(p, s, s.aggregate[i]);

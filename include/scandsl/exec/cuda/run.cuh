@@ -27,15 +27,16 @@ template <const program& P, int K> struct framed_group {
 template <class T>
 inline constexpr bool is_half_type = std::is_same_v<T, bfloat16> || std::is_same_v<T, float16>;
 
-/// Operands that hold float32 where the others hold 16-bit elements.
-template <fixed_string... Ids> struct float32_operands {
-  static constexpr bool contain(const name& id) { return ((Ids.value() == id) || ...); }
+/// Every operand that is read or written at every step holds T.
+template <class T> struct uniform_types {
+  template <name> using of = T;
 };
-/// Every operand that is read or written at every step holds T, or is one of those.
-template <class T, class InFloat32 = float32_operands<>> struct operand_types {
-  template <name Id> using of = std::conditional_t<is_half_type<T> && InFloat32::contain(Id), float, T>;
+/// Tensor number I of P holds T number I. (nvcc cannot name kernels whose types have strings among their
+/// arguments.)
+template <const program& P, class... T> struct types_by_tensor {
+  template <name Id>
+  using of = std::tuple_element_t<static_cast<std::size_t>(P.find_tensor(Id)), std::tuple<T...>>;
 };
-template <class T> using uniform_types = operand_types<T>;
 template <const program& P, int K, class C, class Types, int T> constexpr auto element_type() {
   using group = kernel_group<P, K>;
   constexpr tensor_decl declared = group::value.tensors[T];
@@ -90,10 +91,9 @@ inline cuda_device current_device() {
   return {multiprocessors, most_cluster_blocks(index)};
 }
 
-/// Whether the operands that are read or written at every step hold what `Types` says; not one is bound:
-/// float32.
+/// Whether the operands that are read or written at every step hold what `Types` says.
 template <const program& P, class Types> bool types_fit(const problem& bound) {
-  bool found = false, fit = true;
+  bool fit = true;
   for_each_index(
       std::make_integer_sequence<int, kernels_of<P>.programs.count>{}, [&]<int K>(index_constant<K>) {
         using group = kernel_group<P, K>;
@@ -103,12 +103,11 @@ template <const program& P, class Types> bool types_fit(const problem& bound) {
               if constexpr (is_walked<group, T> && declared.role != tensor_role::scratch) {
                 const bound_tensor& b = bound.tensors[static_cast<std::size_t>(P.find_tensor(declared.id))];
                 if (!b.bound) return;
-                found = true;
                 fit = fit && dtype_of<typename Types::template of<declared.id>> == b.view.type;
               }
             });
       });
-  return fit && (found || std::is_same_v<Types, uniform_types<float>>);
+  return fit;
 }
 
 /// Runs with the types settled (Dry: counts the workspace only). Gives the bytes of workspace used.
@@ -173,6 +172,10 @@ struct walked_types {
   bool known = true;    ///< float32, bfloat16 or float16 each
   bool halves = false;  ///< those that are written are of 16 bits
 };
+template <const program& P, class... B, int... I>
+auto by_tensor(std::integer_sequence<int, I...>)
+    -> types_by_tensor<P, typename types_of_bindings<B...>::template of<P.tensors[I].id>...>;
+
 template <const program& P, class... B> constexpr walked_types walked_types_of() {
   bool known = true, written = false, halves = true;
   for_each_index(
@@ -200,24 +203,24 @@ struct typed_elements {
   bool float32 = true, bfloat16 = true, float16 = true, float64 = true;
 };
 
-/// Calls run(arithmetic, element type) for the operands' types: those of `InFloat32` hold float32 beside
-/// 16-bit ones.
-template <const program& P, typed_elements Typed = typed_elements{}, class InFloat32 = float32_operands<>,
-          class Run>
+/// Calls run(arithmetic, element type) for the operands' types. Types<T>: what they hold in the kernels for
+/// T.
+template <const program& P, typed_elements Typed = typed_elements{},
+          template <class> class Types = uniform_types, class Run>
 std::int64_t with_types(const problem& bound, Run&& run) {
   const bool in_double = detail::computes_in_double(P, bound);
   if constexpr (Typed.float64)
-    if (in_double && types_fit<P, uniform_types<double>>(bound))
+    if (in_double && types_fit<P, Types<double>>(bound))
       return run(std::type_identity<double>{}, std::type_identity<double>{});
   if (in_double) return run(std::type_identity<double>{}, std::type_identity<any_type>{});
   if constexpr (Typed.float32)
-    if (types_fit<P, uniform_types<float>>(bound))
+    if (types_fit<P, Types<float>>(bound))
       return run(std::type_identity<float>{}, std::type_identity<float>{});
   if constexpr (Typed.bfloat16)
-    if (types_fit<P, operand_types<bfloat16, InFloat32>>(bound))
+    if (types_fit<P, Types<bfloat16>>(bound))
       return run(std::type_identity<approximate>{}, std::type_identity<bfloat16>{});
   if constexpr (Typed.float16)
-    if (types_fit<P, operand_types<float16, InFloat32>>(bound))
+    if (types_fit<P, Types<float16>>(bound))
       return run(std::type_identity<approximate>{}, std::type_identity<float16>{});
   return run(std::type_identity<float>{}, std::type_identity<any_type>{});
 }
@@ -235,7 +238,8 @@ template <const program& P, bool Dry, class... B>
 std::int64_t run_bindings(const cuda& executor, const problem& bound, const iteration_space& space) {
   constexpr walked_types types = walked_types_of<P, B...>();
   if constexpr (types.known)
-    return run_typed<P, std::conditional_t<types.halves, approximate, float>, types_of_bindings<B...>, Dry>(
+    return run_typed<P, std::conditional_t<types.halves, approximate, float>,
+                     decltype(by_tensor<P, B...>(std::make_integer_sequence<int, P.tensors.count>{})), Dry>(
         executor, bound, space);
   else
     return run_bound<P, Dry>(executor, bound, space);
