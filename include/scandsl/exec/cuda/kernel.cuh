@@ -482,6 +482,33 @@ template <class Group, int Scan> constexpr bool find_scales() {
 }
 template <class Group, int Scan> inline constexpr bool scales = find_scales<Group, Scan>();
 
+/// Whether the scan's combine hides no infinity and no NaN: it adds and multiplies only.
+template <class Group, int Scan> constexpr bool find_passes_on() {
+  node_list roots;
+  for (int k = 0; k < Group::value.scans[Scan].components; ++k)
+    roots.push_back(Group::value.scans[Scan].combined[k]);
+  for (const int i : nodes_below(Group::value, roots)) {
+    const node& n = Group::value.nodes[i];
+    if (n.op == opcode::apply && !is_apply<primitive::multiply_op>(n) && !is_apply<primitive::add_op>(n) &&
+        !is_apply<primitive::subtract_op>(n) && !is_apply<primitive::neg_op>(n))
+      return false;
+  }
+  return true;
+}
+/// Whether a stretch of which overflows() says nothing has no part of which it would: products and sums of
+/// what is not finite are not finite, and sums in a frame, which are not negative, are as large as their
+/// parts.
+template <class Group, class Holder, bool Framed> constexpr bool find_whole_tells() {
+  bool tells = true;
+  for_each_index(sequence_of<Holder>{}, [&]<int S>(index_constant<S>) {
+    if (Framed && is_log_sum<Group, S>) return;
+    tells = tells && (!scales<Group, S> || find_passes_on<Group, S>());
+  });
+  return tells;
+}
+template <class Group, class Holder, bool Framed>
+inline constexpr bool whole_tells = find_whole_tells<Group, Holder, Framed>();
+
 /// Whether joining a stretch to what precedes it may make a NaN that a walk in order does not make: the
 /// stretch's own state is not finite though its identity and the carry are (decays of 2 and a carry of 0
 /// would make inf * 0), or the carry is infinite (and the stretch's product of decays may have become 0).
@@ -493,10 +520,10 @@ __device__ __forceinline__ bool overflows(const states<Group, C>& carry, const s
     constexpr double identity = identity_of<Group, S, K>;
     const C own = std::get<K>(state_of<S>(stretch)), before = std::get<K>(state_of<S>(carry));
     if constexpr (Framed && is_log_sum<Group, S>) {
-      suspect = suspect || !(own < C(largest_sum<C>));
+      suspect = suspect | !(own < C(largest_sum<C>));
     } else if constexpr (scales<Group, S> && identity - identity == 0.0) {
       const bool finite = own - own == C(0), carried = !is_live<Group, S, K> || before - before == C(0);
-      suspect = suspect || (!finite && carried) || (!carried && before == before);
+      suspect = suspect | (!finite & carried) | (!carried & (before == before));  // no branches
     }
   });
   return suspect;

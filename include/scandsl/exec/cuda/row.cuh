@@ -171,13 +171,17 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
               last_of_group = Back ? static_cast<int>(threadIdx.x) & 31 & ~last
                                    : (static_cast<int>(threadIdx.x) & 31) | last;
 #pragma unroll
-    for (int run = 0; run < Vectors; ++run) {
+    for (int distance = 1; distance < 32; distance *= 2) {
 #pragma unroll
-      for (int distance = 1; distance < 32; distance *= 2) {
+      for (int run = 0; run < Vectors; ++run) {
         const states<group, C> left = shuffle_before<group, Holder, Framed, Back>(local[run], distance);
         if (rank >= distance) combine_onto<group, Holder, Framed>(left, local[run]);
       }
-      suspect = suspect || (exists && overflows<group, Holder, Framed>(thread.carry[0], local[run]));
+    }
+#pragma unroll
+    for (int run = 0; run < Vectors; ++run) {
+      if constexpr (!whole_tells<group, Holder, Framed>)
+        suspect = suspect | (exists & overflows<group, Holder, Framed>(thread.carry[0], local[run]));
       preceding[run] = shuffle_before<group, Holder, Framed, Back>(local[run], 1);
       if (rank == 0) set_identity<group, Holder, Framed>(preceding[run]);
     }
@@ -192,7 +196,7 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
       }
       of_warp = all;
     }
-    suspect = suspect || (exists && overflows<group, Holder, Framed>(thread.carry[0], of_warp));
+    suspect = suspect | (exists & overflows<group, Holder, Framed>(thread.carry[0], of_warp));
     if (RowThreads == part_of_warp || (!clustered && lane_threads() <= 32)) return __any_sync(~0U, suspect);
     const int warp = static_cast<int>(threadIdx.x) / 32, warps = (clustered ? threads : lane_threads()) / 32,
               in_row = warp & (warps - 1), rank_in_row = Back ? warps - 1 - in_row : in_row;

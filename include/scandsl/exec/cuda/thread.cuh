@@ -268,12 +268,14 @@ template <class K, int Lanes> struct lane_group {
     return (is_placed<group, T> ? place[T] : lane_offset(a, T, unit)) + segment_offset(T);
   }
 
-  /// Offsets of what a boundary reads or writes, found once for all lanes.
+  /// Offsets of what a boundary reads or writes, found once for all lanes, where it is bound.
   template <int B> struct offsets_at_boundary {
     std::int64_t of[arguments::slots];
     __device__ __forceinline__ explicit offsets_at_boundary(const lane_group& lanes) {
-      for_each_index(sequence_of<tensors_at_boundary<group, B>>{},
-                     [&]<int T>(index_constant<T>) { of[T] = lanes.template offset_once<T>(); });
+      for_each_index(sequence_of<tensors_at_boundary<group, B>>{}, [&]<int T>(index_constant<T>) {
+        const bool used = tensor_at<group, T>.role == tensor_role::positions || lanes.a.tensor[T].bound;
+        of[T] = used ? lanes.template offset_once<T>() : 0;
+      });
     }
   };
 
