@@ -60,6 +60,7 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
     }
 
     __device__ __forceinline__ bool flipped() const { return reversed; }
+    __device__ __forceinline__ int direction() const { return reversed ? -1 : 1; }
     __device__ __forceinline__ int steps(int run) const { return std::clamp(left - run * apart, 0, Width); }
     __device__ __forceinline__ std::int64_t position(int run, int step) const {
       const int further = run * apart + step;
@@ -117,13 +118,23 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
     return RowThreads > 0 || clustered ? threads : static_cast<int>(blockDim.x);
   }
   /// Waits for those that come and go together: a warp of short rows, the block, or the cluster.
-  __device__ __forceinline__ void meet() const {
-    if (clustered)
+  __device__ __forceinline__ void meet() {
+    if constexpr (clustered) {
+      settle();
+      publish_in_cluster();
+      arrive_at_cluster();
       wait_for_cluster();
-    else if (RowThreads == part_of_warp || lane_threads() <= 32)
+    } else if (RowThreads == part_of_warp || lane_threads() <= 32)
       __syncwarp();
     else
       wait_for_all(block_threads());
+  }
+  /// Waits until no block of the cluster reads what another published: at the end, and before a barrier of others.
+  __device__ __forceinline__ void settle() {
+    if constexpr (clustered) {
+      if (is_read) wait_for_cluster();
+      is_read = false;
+    }
   }
   /// Threads of one row in one warp.
   __device__ __forceinline__ int group_width() const {
@@ -166,6 +177,7 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
                                        states<group, C> (&preceding)[Vectors], states<group, C> (&total)[1],
                                        bool suspect, bool exists) {
     parity ^= 1;
+    if constexpr (reduces<group, Holder>) return reduce<Holder, Framed>(local, preceding, total, suspect, exists);
     const int last = this->group_width() - 1, in_group = static_cast<int>(threadIdx.x) & last,
               rank = Back ? last - in_group : in_group,
               last_of_group = Back ? static_cast<int>(threadIdx.x) & 31 & ~last
@@ -263,6 +275,77 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
   }
 
 private:
+  /// As join, where nothing but the total is wanted and the order does not matter.
+  template <class Holder, bool Framed>
+  __device__ __forceinline__ bool reduce(const states<group, C> (&local)[Vectors],
+                                         states<group, C> (&preceding)[Vectors], states<group, C> (&total)[1],
+                                         bool suspect, bool exists) {
+    states<group, C>& all = total[0];
+    all = local[0];
+#pragma unroll
+    for (int run = 1; run < Vectors; ++run) combine_onto<group, Holder, Framed>(local[run], all);
+    const int width = this->group_width();
+#pragma unroll
+    for (int distance = 1; distance < 32; distance *= 2)
+      if (RowThreads != part_of_warp || distance < width) add_other<Holder, Framed>(all, distance);
+    suspect = suspect | (exists & overflows<group, Holder, Framed>(thread.carry[0], all));
+#pragma unroll
+    for (int run = 0; run < Vectors; ++run) {
+      preceding[run] = local[run];
+      set_identity<group, Holder, Framed>(preceding[run]);
+    }
+    if (RowThreads == part_of_warp || (!clustered && lane_threads() <= 32)) return __any_sync(~0U, suspect);
+    const int warp = static_cast<int>(threadIdx.x) / 32, warps = (clustered ? threads : lane_threads()) / 32,
+              in_warp = static_cast<int>(threadIdx.x) & 31;
+    if (in_warp == 0) put<Holder, Framed>(warp, all);
+    suspect = any_of_all(block_threads(), suspect);
+    if (!clustered && suspect) return true;
+    all = get<Holder, Framed>((warp & ~(warps - 1)) + (in_warp & (warps - 1)), all);
+#pragma unroll
+    for (int distance = 1; distance < threads / 32; distance *= 2)
+      if (distance < warps) add_other<Holder, Framed>(all, distance);
+    if constexpr (!clustered) return false;
+    const int blocks = lane_threads() / threads, block = in_warp & (blocks - 1);
+    publish<Holder, Framed>(all, suspect);
+    if (take_flag(block)) return true;
+    all = get<Holder, Framed>(exchange_slots - 1, all, block);
+    arrive_at_cluster();
+#pragma unroll
+    for (int distance = 1; distance < cuda_row_policy::most_blocks; distance *= 2)
+      if (distance < blocks) add_other<Holder, Framed>(all, distance);
+    return false;
+  }
+  template <class Holder, bool Framed>
+  __device__ __forceinline__ void add_other(states<group, C>& all, int distance) const {
+    const int other = (static_cast<int>(threadIdx.x) & 31) ^ distance;
+    combine_onto<group, Holder, Framed>(shuffle_from<group, Holder, Framed>(all, other, 32), all);
+  }
+
+  /// What the block has, for the other blocks of the cluster.
+  template <class Holder, bool Framed>
+  __device__ __forceinline__ void publish(const states<group, C>& of_block, bool suspect) {
+    settle();
+    if (threadIdx.x == 0) {
+      put<Holder, Framed>(exchange_slots - 1, of_block);
+      flag() = suspect ? C(1) : C(0);
+      publish_in_cluster();
+    }
+    __syncwarp();
+    arrive_at_cluster();
+    wait_for_cluster();
+    is_read = true;
+  }
+  __device__ __forceinline__ C& flag() const {
+    return exchange[2 * component_capacity<group> * exchange_slots + parity];
+  }
+  /// Whether any of the blocks that the warp's threads ask said that it was suspect. Then nothing else is read.
+  __device__ __forceinline__ bool take_flag(int block) {
+    if (!__any_sync(~0U, *in_block_of_cluster(&flag(), block) != C(0))) return false;
+    arrive_at_cluster();
+    settle();
+    return true;
+  }
+
   /// Joins what the blocks of a cluster have: `total` of each, and what precedes its runs in itself.
   template <class Holder, bool Framed, bool Back>
   __device__ __forceinline__ bool join_blocks(states<group, C> (&preceding)[Vectors],
@@ -270,15 +353,11 @@ private:
     const int blocks = lane_threads() / threads, block = block_of_cluster(),
               rank = Back ? blocks - 1 - block : block, mine = static_cast<int>(threadIdx.x) & (blocks - 1),
               of_mine = Back ? blocks - 1 - mine : mine;
-    C* const flag = exchange + 2 * component_capacity<group> * exchange_slots + parity;
-    if (threadIdx.x == 0) {
-      put<Holder, Framed>(exchange_slots - 1, total[0]);
-      *flag = suspect ? C(1) : C(0);
-    }
-    wait_for_cluster();
-    if (__any_sync(~0U, *in_block_of_cluster(flag, of_mine) != C(0))) return true;
+    publish<Holder, Framed>(total[0], suspect);
+    if (take_flag(of_mine)) return true;
     // Every warp scans the row's blocks: thread b has the state of block b.
     states<group, C> up_to = get<Holder, Framed>(exchange_slots - 1, total[0], of_mine);
+    arrive_at_cluster();
 #pragma unroll
     for (int distance = 1; distance < cuda_row_policy::most_blocks; distance *= 2) {
       const states<group, C> left = shuffle_before<group, Holder, Framed, false>(up_to, distance);
@@ -321,6 +400,7 @@ private:
   }
 
   states<group, C> handed;  ///< in turns: what the turn before handed on
+  bool is_read = false;     ///< the other blocks may read what was published; this one has arrived where they are done
 };
 
 }  // namespace scandsl::cuda_detail

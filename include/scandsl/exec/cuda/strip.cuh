@@ -40,18 +40,19 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
     const lane_state& thread;
     stretch of_tile;
     int start;  ///< step 0, counted from the stretch's low end
-    int direction;
+    int heading;
     int existing;  ///< steps that exist
 
     /// `from`: the thread's first step in scan order.
     __device__ __forceinline__ place(const lane_state& t, const stretch& tile, int from, bool reversed)
         : thread(t), of_tile(tile), start(reversed ? tile.steps - 1 - from : from),
-          direction(reversed ? -1 : 1), existing(t.valid == 0 ? 0 : std::clamp(tile.steps - from, 0, Steps)) {
+          heading(reversed ? -1 : 1), existing(t.valid == 0 ? 0 : std::clamp(tile.steps - from, 0, Steps)) {
     }
     __device__ __forceinline__ bool flipped() const { return false; }
+    __device__ __forceinline__ int direction() const { return heading; }
     __device__ __forceinline__ int steps(int) const { return existing; }
     __device__ __forceinline__ std::int64_t position(int, int step) const {
-      return of_tile.low + (start + direction * step);
+      return of_tile.low + (start + heading * step);
     }
     __device__ __forceinline__ int count(int v) const { return v < existing ? thread.valid : 0; }
     __device__ __forceinline__ bool whole(int t) const {
@@ -62,7 +63,7 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
       return thread.place[t] + position(0, 0) * thread.a.walk[0].stride[t];
     }
     __device__ __forceinline__ std::int64_t next(int t) const {
-      return direction * thread.a.walk[0].stride[t];
+      return heading * thread.a.walk[0].stride[t];
     }
     __device__ __forceinline__ element_path path(int t, int v) const {
       return {thread.place[t], position(0, v), thread.a.inner_stride[t], 0, count(v)};
@@ -94,6 +95,7 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
   static constexpr __device__ __forceinline__ int block_threads() { return threads; }
   /// Waits for those that come and go together.
   static __device__ __forceinline__ void meet() { wait_for_all(threads); }
+  static __device__ __forceinline__ void settle() {}
   /// Finds the lanes of a block.
   template <bool Packed> __device__ __forceinline__ void find(std::int64_t block, lane_state& found) const {
     const auto& a = thread.a;

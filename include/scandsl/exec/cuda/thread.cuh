@@ -265,7 +265,10 @@ template <class K, int Lanes> struct lane_group {
 
   /// Of tensor t, which is read or written once a lane.
   template <int T> __device__ __forceinline__ std::int64_t offset_once() const {
-    return (is_placed<group, T> ? place[T] : lane_offset(a, T, unit)) + segment_offset(T);
+    const std::int64_t of_lane = is_placed<group, T> ? place[T]
+                                 : a.one_dimension   ? unit * a.lane[0].stride[T]
+                                                     : lane_offset(a, T, unit);
+    return of_lane + segment_offset(T);
   }
 
   /// Offsets of what a boundary reads or writes, found once for all lanes, where it is bound.
@@ -431,8 +434,10 @@ template <class K, stage_kind Kind, int Sweep, int Round, bool Framed, class Til
   /// Of this step and lane in tensor T, in elements.
   template <int T> __device__ __forceinline__ std::int64_t offset() const {
     const auto& a = tile.thread.a;
-    const std::int64_t position = tile.position(run, step),
-                       along = Tile::anywhere ? walk_offset(a, T, position) : position * a.walk[0].stride[T];
+    // From the run's first step on: one addition a step.
+    const std::int64_t along = Tile::anywhere ? walk_offset(a, T, tile.position(run, step))
+                                              : tile.position(run, 0) * a.walk[0].stride[T] +
+                                                    step * (tile.direction() * a.walk[0].stride[T]);
     if constexpr (counts_the_walk<group, T>)
       return tile.thread.place[T] + along;
     else
@@ -497,6 +502,7 @@ template <class K, int Lanes> struct one_step {
   __device__ __forceinline__ one_step(const lane_group<K, Lanes>& t, std::int64_t where)
       : thread(t), at(where) {}
   __device__ __forceinline__ bool flipped() const { return false; }
+  __device__ __forceinline__ int direction() const { return 1; }
   __device__ __forceinline__ int steps(int) const { return 1; }
   __device__ __forceinline__ std::int64_t position(int, int) const { return at; }
   __device__ __forceinline__ int count(int) const { return thread.valid; }

@@ -107,6 +107,7 @@ template <class Tile> struct replayed_run {
   __device__ __forceinline__ std::int64_t position(int run, int step) const {
     return tile.position(run, step);
   }
+  __device__ __forceinline__ int direction() const { return tile.direction(); }
   template <int I> __device__ __forceinline__ C read(index_constant<I> which, int run, int step) const {
     return tile.read(which, run, step);
   }
@@ -122,7 +123,7 @@ template <class Tile> struct replayed_run {
 /// width, run_of, step_of, vector_of, element_of and lane_of between the two ways of counting them, and
 ///   vector_is_step      a vector has one step of every run, else every step of one run
 ///   steps(run)          steps of a run that exist (the first ones)
-///   position(run, step) of the walk
+///   position(run, step) of the walk, which changes by direction() from step to step
 ///   count(v)            elements of vector v that exist
 ///   whole(t)            whether one access reaches each of its vectors in tensor t that it has
 ///   has(v)              whether it has vector v, where one access reaches each; it has vector 0
