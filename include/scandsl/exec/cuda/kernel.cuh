@@ -346,8 +346,8 @@ __device__ __forceinline__ int block_of_cluster() {
 #endif
   return static_cast<int>(rank);
 }
-/// The barrier of all threads of a cluster, in two halves. What a thread wrote before publish() and its arrival is there
-/// for all behind the wait; other writes are not waited for.
+/// The barrier of all threads of a cluster, in two halves. What a thread wrote before publish() and its
+/// arrival is there for all behind the wait; other writes are not waited for.
 __device__ __forceinline__ void publish_in_cluster() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("fence.acq_rel.cluster;" ::: "memory");
@@ -495,26 +495,30 @@ template <class Group, int Scan> inline constexpr bool scales = find_scales<Grou
 
 /// Whether it does not matter in which order the scan's elements are combined: sums, products, extrema.
 template <class Group, int Scan> constexpr bool find_commutes() {
-  if (is_log_sum<Group, Scan>) return true;
+  bool commutes = true;
   for (int k = 0; k < Group::value.scans[Scan].components; ++k) {
     const node& n = Group::value.nodes[Group::value.scans[Scan].combined[k]];
     const bool symmetric = is_apply<primitive::add_op>(n) || is_apply<primitive::multiply_op>(n) ||
                            is_apply<primitive::max_op>(n) || is_apply<primitive::min_op>(n) ||
                            is_apply<primitive::logaddexp_op>(n);
-    if (!symmetric) return false;
+    if (!symmetric) {
+      commutes = false;
+      break;
+    }
     const node &one = Group::value.nodes[n.operand[0]], &other = Group::value.nodes[n.operand[1]];
     const bool both = (one.op == opcode::left && other.op == opcode::right) ||
                       (one.op == opcode::right && other.op == opcode::left);
-    if (!both || one.target != k || other.target != k) return false;
+    commutes = commutes && both && one.target == k && other.target == k;
   }
-  return true;
+  return commutes || is_log_sum<Group, Scan>;
 }
 /// Whether of the scans in Holder nothing is wanted but the last value, in whatever order it is made.
 template <class Group, class Holder> constexpr bool find_reduces() {
   bool reduces = true;
   for_each_index(sequence_of<Holder>{}, [&]<int S>(index_constant<S>) {
     constexpr int sweep = sweep_of<Group, S>;
-    reduces = reduces && only_reduces<Group, sweep> && !is_replayed<Group>(sweep) && find_commutes<Group, S>();
+    reduces =
+        reduces && only_reduces<Group, sweep> && !is_replayed<Group>(sweep) && find_commutes<Group, S>();
   });
   return reduces;
 }

@@ -129,7 +129,8 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
     else
       wait_for_all(block_threads());
   }
-  /// Waits until no block of the cluster reads what another published: at the end, and before a barrier of others.
+  /// Waits until no block of the cluster reads what another published: at the end, and before a barrier of
+  /// others.
   __device__ __forceinline__ void settle() {
     if constexpr (clustered) {
       if (is_read) wait_for_cluster();
@@ -177,7 +178,8 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
                                        states<group, C> (&preceding)[Vectors], states<group, C> (&total)[1],
                                        bool suspect, bool exists) {
     parity ^= 1;
-    if constexpr (reduces<group, Holder>) return reduce<Holder, Framed>(local, preceding, total, suspect, exists);
+    if constexpr (reduces<group, Holder>)
+      return reduce<Holder, Framed>(local, preceding, total, suspect, exists);
     const int last = this->group_width() - 1, in_group = static_cast<int>(threadIdx.x) & last,
               rank = Back ? last - in_group : in_group,
               last_of_group = Back ? static_cast<int>(threadIdx.x) & 31 & ~last
@@ -338,7 +340,8 @@ private:
   __device__ __forceinline__ C& flag() const {
     return exchange[2 * component_capacity<group> * exchange_slots + parity];
   }
-  /// Whether any of the blocks that the warp's threads ask said that it was suspect. Then nothing else is read.
+  /// Whether any of the blocks that the warp's threads ask said that it was suspect. Then nothing else is
+  /// read.
   __device__ __forceinline__ bool take_flag(int block) {
     if (!__any_sync(~0U, *in_block_of_cluster(&flag(), block) != C(0))) return false;
     arrive_at_cluster();
@@ -400,7 +403,8 @@ private:
   }
 
   states<group, C> handed;  ///< in turns: what the turn before handed on
-  bool is_read = false;     ///< the other blocks may read what was published; this one has arrived where they are done
+  bool is_read =
+      false;  ///< the other blocks may read what was published; this one has arrived where they are done
 };
 
 }  // namespace scandsl::cuda_detail

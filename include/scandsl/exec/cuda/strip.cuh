@@ -46,8 +46,7 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
     /// `from`: the thread's first step in scan order.
     __device__ __forceinline__ place(const lane_state& t, const stretch& tile, int from, bool reversed)
         : thread(t), of_tile(tile), start(reversed ? tile.steps - 1 - from : from),
-          heading(reversed ? -1 : 1), existing(t.valid == 0 ? 0 : std::clamp(tile.steps - from, 0, Steps)) {
-    }
+          heading(reversed ? -1 : 1), existing(t.valid == 0 ? 0 : std::clamp(tile.steps - from, 0, Steps)) {}
     __device__ __forceinline__ bool flipped() const { return false; }
     __device__ __forceinline__ int direction() const { return heading; }
     __device__ __forceinline__ int steps(int) const { return existing; }
@@ -62,9 +61,7 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
     __device__ __forceinline__ std::int64_t first(int t) const {
       return thread.place[t] + position(0, 0) * thread.a.walk[0].stride[t];
     }
-    __device__ __forceinline__ std::int64_t next(int t) const {
-      return heading * thread.a.walk[0].stride[t];
-    }
+    __device__ __forceinline__ std::int64_t next(int t) const { return heading * thread.a.walk[0].stride[t]; }
     __device__ __forceinline__ element_path path(int t, int v) const {
       return {thread.place[t], position(0, v), thread.a.inner_stride[t], 0, count(v)};
     }

@@ -288,7 +288,9 @@ private:
 
 template <class K, class Arrangement>
 __device__ __noinline__ void sweep_on(const typename K::arguments& a, unsigned char* shared) {
-  sweeper<K, Arrangement>(a, shared).run();
+  sweeper<K, Arrangement> all(a, shared);
+  all.run();
+  all.threads.settle();
 }
 
 }  // namespace scandsl::cuda_detail

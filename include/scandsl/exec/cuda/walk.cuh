@@ -40,7 +40,9 @@ template <class K, int Lanes> struct walk_state {
 template <class K, class Arrangement>
 __device__ __noinline__ void walk_on(const typename K::arguments& a, unsigned char* shared,
                                      const walk_state<K, Arrangement::lanes>* state) {
-  walker<K, Arrangement>(a, shared).run(state);
+  walker<K, Arrangement> all(a, shared);
+  all.run(state);
+  all.threads.settle();
 }
 
 template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangement> {
@@ -122,7 +124,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
   }
 
 private:
-  __device__ __forceinline__ void leave(std::int64_t from) const {
+  __device__ __forceinline__ void leave(std::int64_t from) {
     state rest;
     state::copy(threads.thread, rest);
     rest.from = from;
@@ -198,7 +200,7 @@ template <class K, class Arrangement>
 __global__ void __launch_bounds__(Arrangement::threads, Arrangement::blocks_resident)
     walk_kernel(const __grid_constant__ typename K::arguments a) {
   extern __shared__ __align__(16) unsigned char shared[];
-  if constexpr (sweep_count < typename K::group >> 1)
+  if constexpr (sweep_count<typename K::group> > 1)
     sweep_on<K, Arrangement>(a, shared);
   else
     walk_on<K, Arrangement>(a, shared, nullptr);
@@ -215,9 +217,9 @@ __global__ void __launch_bounds__(
     Arrangement::blocks_resident_of_one_tile(runner<K, Arrangement>::stage_bytes / Arrangement::threads))
     one_tile_kernel(const __grid_constant__ typename K::arguments a) {
   extern __shared__ __align__(16) unsigned char shared[];
-  runner<K, Arrangement>(a, shared).run_one_tile();
-  if constexpr (Arrangement::clustered)
-    wait_for_cluster();  // others may still read this block's shared memory
+  runner<K, Arrangement> all(a, shared);
+  all.run_one_tile();
+  all.threads.settle();
 }
 
 }  // namespace scandsl::cuda_detail
