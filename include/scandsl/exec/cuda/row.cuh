@@ -27,9 +27,8 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
   static constexpr bool has_streams = RowThreads >= 0;  ///< else a row is one tile
   static constexpr int blocks_resident = cuda_row_policy::blocks_resident;
   static constexpr int blocks_resident_of_one_tile(int held_bytes) {
-    return sweep_count<group> == 1 && held_bytes <= cuda_row_policy::held_bytes_of_three
-               ? cuda_row_policy::blocks_resident_of_one_tile
-               : blocks_resident;
+    return held_bytes <= cuda_row_policy::held_bytes_of_three ? cuda_row_policy::blocks_resident_of_one_tile
+                                                              : blocks_resident;
   }
   using lane_state = lane_group<K, 1>;
 

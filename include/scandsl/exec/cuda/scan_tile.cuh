@@ -141,7 +141,7 @@ private:
           pass_on<Tile, here, false, Total>(preceding, total, before);
           unscale_carry<here>();
         });
-    if (rounds_of < group, S >> 1 && !fits)
+    if (rounds_of<group, S> > 1 && !fits)
 #pragma unroll
       for (int lane = 0; lane < lanes; ++lane) threads.thread.carry[lane] = start[lane];
     return fits;
