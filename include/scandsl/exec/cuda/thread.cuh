@@ -95,6 +95,8 @@ __device__ __forceinline__ V element_at(const tensor_argument& memory, std::int6
   if constexpr (std::is_integral_v<V>)
     return memory.type == dtype::int32 ? static_cast<V>(static_cast<const std::int32_t*>(memory.data)[offset])
                                        : saturated<V>(static_cast<const std::int64_t*>(memory.data)[offset]);
+  else if (memory.type == dtype::float32)  // what is once a lane mostly is
+    return widen<float, V>(static_cast<const float*>(memory.data)[offset]);
   else
     return load_any<V>(memory.data, memory.type, offset);
 }

@@ -192,11 +192,11 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
       if constexpr (!std::is_same_v<T, any_type>) {
         const auto& memory = this->thread.a.tensor[t];
         if (!memory.bound || !this->whole(t)) return;
-        const T* const first = static_cast<const T*>(memory.data) + this->first(t);
+        const T* at = static_cast<const T*>(memory.data) + this->first(t);
         const std::int64_t next = this->next(t);
 #pragma unroll
-        for (int v = 0; v < vectors; ++v)
-          if (this->has(v)) __pipeline_memcpy_async(in_stage<I>(stage, v), first + v * next, vector_bytes<I>);
+        for (int v = 0; v < vectors; ++v, at += next)
+          if (this->has(v)) __pipeline_memcpy_async(in_stage<I>(stage, v), at, vector_bytes<I>);
       }
     });
   }
@@ -438,12 +438,12 @@ private:
           if (this->has(v)) registers.vector[v].load(reinterpret_cast<const E*>(in_stage<I>(stage, v)));
         }
       } else {
-        const E* const first = static_cast<const E*>(memory.data) + this->first(t);
+        const E* at = static_cast<const E*>(memory.data) + this->first(t);
         const std::int64_t next = this->next(t);
 #pragma unroll
-        for (int v = 0; v < vectors; ++v) {
+        for (int v = 0; v < vectors; ++v, at += next) {
           registers.vector[v] = {};
-          if (this->has(v)) registers.vector[v].load(first + v * next);
+          if (this->has(v)) registers.vector[v].load(at);
         }
       }
       turn_round(registers);
@@ -501,12 +501,12 @@ private:
     const auto& memory = this->thread.a.tensor[Tensor];
     if (!memory.bound) return;
     if (!std::is_same_v<T, any_type> && this->whole(Tensor)) {
-      E* const first = static_cast<E*>(memory.data) + this->first(Tensor);
+      E* at = static_cast<E*>(memory.data) + this->first(Tensor);
       const std::int64_t next = this->next(Tensor);
       turn_round(values);
 #pragma unroll
-      for (int v = 0; v < vectors; ++v)
-        if (this->has(v)) values.vector[v].store(first + v * next);
+      for (int v = 0; v < vectors; ++v, at += next)
+        if (this->has(v)) values.vector[v].store(at);
     } else {
 #pragma unroll
       for (int v = 0; v < vectors; ++v)
