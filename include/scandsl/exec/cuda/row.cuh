@@ -310,10 +310,10 @@ private:
     publish<Holder, Framed>(all, suspect);
     if (take_flag(block)) return true;
     all = get<Holder, Framed>(exchange_slots - 1, all, block);
-    arrive_at_cluster();
 #pragma unroll
     for (int distance = 1; distance < cuda_row_policy::most_blocks; distance *= 2)
       if (distance < blocks) add_other<Holder, Framed>(all, distance);
+    arrive_having_read();
     return false;
   }
   template <class Holder, bool Framed>
@@ -343,7 +343,7 @@ private:
   /// read.
   __device__ __forceinline__ bool take_flag(int block) {
     if (!__any_sync(~0U, *in_block_of_cluster(&flag(), block) != C(0))) return false;
-    arrive_at_cluster();
+    arrive_having_read();
     settle();
     return true;
   }
@@ -359,7 +359,6 @@ private:
     if (take_flag(of_mine)) return true;
     // Every warp scans the row's blocks: thread b has the state of block b.
     states<group, C> up_to = get<Holder, Framed>(exchange_slots - 1, total[0], of_mine);
-    arrive_at_cluster();
 #pragma unroll
     for (int distance = 1; distance < cuda_row_policy::most_blocks; distance *= 2) {
       const states<group, C> left = shuffle_before<group, Holder, Framed, false>(up_to, distance);
@@ -367,6 +366,7 @@ private:
     }
     total[0] = shuffle_from<group, Holder, Framed>(up_to, blocks - 1, 32);
     const states<group, C> before = shuffle_from<group, Holder, Framed>(up_to, rank - 1, 32);
+    arrive_having_read();
     if (rank > 0) {
 #pragma unroll
       for (int run = 0; run < Vectors; ++run) combine_onto<group, Holder, Framed>(before, preceding[run]);
