@@ -109,9 +109,9 @@ private:
 };
 
 /// The device that plans are made for: the one at hand, on which the tests' few lanes look back; or one that
-/// a single block keeps busy, so that lanes are walked (SCANDSL_TEST_WALKS).
+/// a single block keeps busy and that has no clusters, so that lanes are walked (SCANDSL_TEST_WALKS).
 inline cuda_device planned_device() {
-  return std::getenv("SCANDSL_TEST_WALKS") == nullptr ? cuda_detail::current_device() : cuda_device{0};
+  return std::getenv("SCANDSL_TEST_WALKS") == nullptr ? cuda_detail::current_device() : cuda_device{0, 1};
 }
 
 /// Runs P with the kernels of the given types.

@@ -15,7 +15,7 @@ template <class C, class T, unsigned... Seed> runs compile_for_gpu(seeds<Seed...
         return cuda_detail::run_typed<generate::random_program<S>, C, types, true>(cuda{nullptr}, bound,
                                                                                    space, device);
       };
-      look_backs += workspace_on(gpu::planned_device()) > workspace_on(cuda_device{0});
+      look_backs += workspace_on(gpu::planned_device()) > workspace_on(cuda_device{0, 1});
       gpu::run_over_copies<generate::random_program<S>, C, types>(bound);
     };
     return exec_test::compiled{&p, run, run};

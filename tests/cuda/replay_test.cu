@@ -64,7 +64,7 @@ struct shape_of_run {
   }
 };
 const shape_of_run shapes[] = {
-    {1, 300001, false}, {1, 262144, false}, {3, 100000, false}, {40, 20000, true}, {64, 8192, true}};
+    {1, 300001, false}, {1, 262144, false}, {3, 140000, false}, {40, 20000, true}, {64, 8192, true}};
 
 template <const program& P> std::int64_t bytes_for(const shape_of_run& s) {
   return workspace_bytes<P>(x = shape<float>(s.along_b(), s.along_n()),

@@ -1,0 +1,153 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "cuda/on_gpu.cuh"
+#include "scandsl/exec/cpu/run.hpp"
+#include "scandsl/expr/operators.hpp"
+#include "scandsl/ir/lower.hpp"
+#include "scandsl/pass/gradient.hpp"
+#include "support/catch.hpp"
+
+// Rows longer than a block's tile: held by the blocks of a cluster, walked where there are none
+// (SCANDSL_TEST_WALKS), and beyond a cluster looked back along. Against the CPU in double.
+namespace {
+
+using namespace scandsl;
+
+constexpr axis<"b"> b;
+constexpr axis<"n"> n;
+constexpr tensor<"x"> x;
+constexpr tensor<"decay"> decay;
+constexpr scalar<"back"> back;
+
+constexpr auto along = over(n).reversed(back);
+inline constexpr auto long_log = op<"long_log">(out<"y">(b, n) = scan(log_add_exp, along, x(b, n)));
+inline constexpr auto long_decay =
+    op<"long_decay">(out<"y">(b, n) = scan(decayed_sum, along, decay(b, n), x(b, n)));
+inline constexpr auto long_softmax = op<"long_softmax">(out<"y">(b, n) = softmax(over(n), x(b, n)));
+inline constexpr auto long_shift =
+    op<"long_shift">(out<"y">(b, n) = x(b, n) - reduce(log_add_exp, over(n), x(b, n)),
+                     out<"total">(b) = sum(over(n), x(b, n)));
+inline constexpr auto log_gradient = gradient(long_log, x);
+inline constexpr auto decay_gradient = gradient(long_decay, x, decay);
+
+enum class data { plain, wide, masked, rising, growing };
+
+struct row_operands {
+  std::int64_t rows, steps;
+  std::vector<std::vector<float>> given;
+
+  row_operands(std::int64_t r, std::int64_t s, data kind) : rows(r), steps(s) {
+    std::mt19937 random(static_cast<unsigned>(r * s));
+    std::normal_distribution<float> normal;
+    const std::size_t count = static_cast<std::size_t>(r * s);
+    std::vector<float> values(count), factors(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto step = static_cast<std::int64_t>(i) % s;
+      values[i] = normal(random) * (kind == data::wide ? 40.0F : 1.0F);
+      factors[i] = std::abs(std::cos(normal(random)));
+      if (kind == data::masked && (step < s / 2 || random() % 3 == 0)) values[i] = -INFINITY;
+      if (kind == data::rising) values[i] += static_cast<float>(step) * 0.1F;
+      if (kind == data::growing) factors[i] = step < s / 2 ? 2.0F : 0.5F;
+      if (kind == data::growing && step < s / 2) values[i] = 0;
+    }
+    given = {values, factors};
+  }
+};
+
+/// The largest error of P's outputs on the GPU, in units of 1 + the value; 1e30 where one side is NaN or
+/// infinite alone.
+template <const program& P, class T> double error_of(const row_operands& operands, double backwards) {
+  const std::int64_t rows = operands.rows, steps = operands.steps;
+  problem host = unbound_problem(P), exact = unbound_problem(P);
+  std::vector<std::vector<T>> held(static_cast<std::size_t>(P.tensors.count));
+  std::vector<std::vector<double>> wide(held.size());
+  int inputs = 0;
+  for (int t = 0; t < P.tensors.count; ++t) {
+    const auto at = static_cast<std::size_t>(t);
+    const bool lanes = P.tensors[t].axes.count == 1;
+    const std::size_t count = static_cast<std::size_t>(lanes ? rows : rows * steps);
+    held[at].resize(count);
+    wide[at].resize(count);
+    if (P.tensors[t].role == tensor_role::input) {
+      const bool decays = P.tensors[t].id == decay.id;
+      const std::vector<float>& from = operands.given[decays ? 1 : 0];
+      const bool cotangent = P.tensors[t].id != x.id && !decays;
+      for (std::size_t i = 0; i < count; ++i) {
+        held[at][i] = T(cotangent ? std::sin(static_cast<float>(i)) : from[i]);
+        wide[at][i] = static_cast<double>(static_cast<float>(held[at][i]));
+      }
+      ++inputs;
+    }
+    const auto bind = [&](problem& to, void* memory, dtype type) {
+      erased_view view{memory, type, true, lanes ? 1 : 2, {}};
+      view.axis[0].push_back({rows, lanes ? 1 : steps});
+      if (!lanes) view.axis[1].push_back({steps, 1});
+      to.tensors[at] = {true, view};
+    };
+    bind(host, held[at].data(), dtype_of<T>);
+    bind(exact, wide[at].data(), dtype::float64);
+  }
+  REQUIRE(inputs > 0);
+  if (const int t = P.find_parameter(back.id); t >= 0)
+    host.parameters[static_cast<std::size_t>(t)] = exact.parameters[static_cast<std::size_t>(t)] = backwards;
+  using compute = std::conditional_t<sizeof(T) == 2, cuda_detail::approximate, T>;
+  gpu::run_over_copies<P, compute, cuda_detail::uniform_types<T>>(host);
+  run<P>(cpu{}, exact);
+  double worst = 0;
+  for (int t = 0; t < P.tensors.count; ++t) {
+    if (P.tensors[t].role != tensor_role::output) continue;
+    const auto at = static_cast<std::size_t>(t);
+    for (std::size_t i = 0; i < held[at].size(); ++i) {
+      const double mine = static_cast<double>(static_cast<float>(held[at][i])), right = wide[at][i];
+      if (mine == right || (std::isnan(mine) && std::isnan(right))) continue;
+      const double error = std::abs(mine - right) / (1 + std::abs(right));
+      worst = std::isfinite(error) ? std::max(worst, error) : 1e30;
+    }
+  }
+  return worst;
+}
+
+constexpr std::int64_t lengths[] = {8193, 16384, 20001, 65536, 131072, 140000};
+
+}  // namespace
+
+TEST_CASE("rows of several blocks: scans", "[cuda][rows]") {
+  for (const std::int64_t steps : lengths)
+    for (const double backwards : {0.0, 1.0}) {
+      CAPTURE(steps, backwards);
+      for (const data kind : {data::plain, data::wide, data::masked, data::rising}) {
+        CAPTURE(static_cast<int>(kind));
+        CHECK(error_of<long_log, float>({3, steps, kind}, backwards) < 1e-5);
+        CHECK(error_of<long_log, bfloat16>({2, steps, kind}, backwards) < 0x1p-8);
+      }
+      CHECK(error_of<long_decay, float>({3, steps, data::plain}, backwards) < 1e-4);
+      CHECK(error_of<long_decay, bfloat16>({2, steps, data::plain}, backwards) < 0x1p-7);
+    }
+}
+
+TEST_CASE("rows of several blocks: stretches that overflow alone", "[cuda][rows]") {
+  // Decays of 2 over thousands of steps, of which the product is infinite, and sums that are 0 there.
+  for (const std::int64_t steps : {16384, 40000})
+    CHECK(error_of<long_decay, float>({2, steps, data::growing}, 0) < 1e-4);
+}
+
+TEST_CASE("rows of several blocks: several sweeps", "[cuda][rows]") {
+  for (const std::int64_t steps : lengths) {
+    CAPTURE(steps);
+    for (const data kind : {data::plain, data::wide, data::rising}) {
+      CAPTURE(static_cast<int>(kind));
+      CHECK(error_of<long_softmax, float>({3, steps, kind}, 0) < 1e-5);
+      CHECK(error_of<long_softmax, bfloat16>({2, steps, kind}, 0) < 0x1p-8);
+      CHECK(error_of<long_shift, float>({3, steps, kind}, 0) < 1e-4);
+      CHECK(error_of<log_gradient, float>({2, steps, kind}, 1) < 1e-4);
+      CHECK(error_of<log_gradient, bfloat16>({2, steps, kind}, 0) < 0x1p-7);
+    }
+    CHECK(error_of<decay_gradient, float>({2, steps, data::plain}, 0) < 1e-3);
+    CHECK(error_of<decay_gradient, float>({2, steps, data::plain}, 1) < 1e-3);
+  }
+}
