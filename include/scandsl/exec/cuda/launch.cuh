@@ -88,6 +88,9 @@ template <class K> struct tile_policy {
                                      scan_count<group> > 0 && state_words <= 8;
   /// Sweeps over tensors of known types.
   static constexpr bool streams = is_typed && group::plan.sweeps > 0;
+  /// Rows of several blocks are held in registers where several sweeps need them. (Of one sweep, which reads
+  /// its tiles once in any case, 0.64 of a copy for rows of two blocks; walked by one block: 0.75.)
+  static constexpr bool clusters = streams && several_sweeps;
   /// Several rows share a warp in kernels of their own, where the types are known.
   static constexpr int fewest_row_threads = streams ? 1 : 32;
   static constexpr int lookback_lanes = [] {
@@ -126,7 +129,7 @@ template <class K> constexpr cuda_tile_shape tile_shape() {
   using policy = tile_policy<K>;
   return {policy::strip_lanes,    policy::strip_steps,        policy::strip_threads, policy::width,
           policy::row_vectors,    policy::fewest_row_threads, policy::looks_back,    policy::lookback_lanes,
-          policy::lookback_steps, policy::lookback_vectors,   policy::streams};
+          policy::lookback_steps, policy::lookback_vectors,   policy::clusters};
 }
 
 template <int Tensors> void copy_dimension(const dimension& from, strided_dimension<Tensors>& to) {
@@ -364,7 +367,7 @@ auto with_arrangement(const cuda_kernel_plan& plan, const typename K::arguments&
   if (plan.arrangement == cuda_arrangement::strip) return f(std::type_identity<strip_of<K>>{});
   if constexpr (tile_policy<K>::fewest_row_threads < 32)
     if (a.lane_threads < 32) return f(std::type_identity<row_of<K, part_of_warp>>{});
-  if constexpr (tile_policy<K>::streams)
+  if constexpr (tile_policy<K>::clusters)
     if (a.lane_threads > cuda_row_policy::threads) return f(std::type_identity<row_of<K, whole_blocks>>{});
   return f(std::type_identity<row_of<K, whole_warps>>{});
 }
