@@ -358,12 +358,6 @@ __device__ __forceinline__ void arrive_at_cluster() {
   asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
 #endif
 }
-/// ... where what was read before has come: the others may then overwrite it, or end.
-__device__ __forceinline__ void arrive_having_read() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("barrier.cluster.arrive.release;" ::: "memory");
-#endif
-}
 __device__ __forceinline__ void wait_for_cluster() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("barrier.cluster.wait.acquire;" ::: "memory");

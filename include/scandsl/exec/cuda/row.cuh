@@ -83,9 +83,10 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
     return lane_threads * Vectors * Width;
   }
   /// Of every warp, and of a cluster's block.
-  static constexpr int exchange_slots = threads / 32 + (clustered ? 1 : 0);
+  static constexpr int exchange_slots = threads / 32 + (clustered ? cuda_row_policy::most_blocks : 0);
   static constexpr int exchange_elements(int) {
-    return 2 * component_capacity<group> * exchange_slots + (clustered ? 2 : 0);
+    return 2 * component_capacity<group> * exchange_slots +
+           (clustered ? 2 * cuda_row_policy::most_blocks : 0);
   }
   static int blocks_of_row(const typename K::arguments& a) {
     return clustered ? a.lane_threads / threads : 1;
@@ -103,6 +104,10 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
 
   __device__ __forceinline__ row(const typename K::arguments& a, C* shared) : thread(a), exchange(shared) {
     thread.writes = in_row() == 0;
+    if constexpr (clustered) {
+      arrive_at_cluster();
+      has_arrived = true;
+    }
   }
   /// Which of the row's threads this is.
   __device__ __forceinline__ int in_row() const {
@@ -128,12 +133,12 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
     else
       wait_for_all(block_threads());
   }
-  /// Waits until no block of the cluster reads what another published: at the end, and before a barrier of
-  /// others.
+  /// Waits until all blocks of the cluster have begun, so that their shared memory is there. At the end too:
+  /// whoever arrives at the barrier waits at it.
   __device__ __forceinline__ void settle() {
     if constexpr (clustered) {
-      if (is_read) wait_for_cluster();
-      is_read = false;
+      if (has_arrived) wait_for_cluster();
+      has_arrived = false;
     }
   }
   /// Threads of one row in one warp.
@@ -257,9 +262,9 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
       }
     if constexpr (clustered) {
       meet();  // all have read what the turn before handed on
-      if (mine) put<Holder>(0, next, 0);
+      for (int block = 0; mine && block < lane_threads() / threads; ++block) put<Holder>(0, next, block);
       meet();
-      handed = get<Holder>(0, next, 0);
+      handed = get<Holder>(0, next);
     } else if (lane_threads() > 32) {
       const int first = static_cast<int>(threadIdx.x) / 32 & ~(lane_threads() / 32 - 1);
       wait_for_all(block_threads());  // all have read what the turn before handed on
@@ -308,12 +313,11 @@ private:
     if constexpr (!clustered) return false;
     const int blocks = lane_threads() / threads, block = in_warp & (blocks - 1);
     publish<Holder, Framed>(all, suspect);
-    if (take_flag(block)) return true;
-    all = get<Holder, Framed>(exchange_slots - 1, all, block);
+    if (__any_sync(~0U, flag(block) != C(0))) return true;
+    all = get<Holder, Framed>(threads / 32 + block, all);
 #pragma unroll
     for (int distance = 1; distance < cuda_row_policy::most_blocks; distance *= 2)
       if (distance < blocks) add_other<Holder, Framed>(all, distance);
-    arrive_having_read();
     return false;
   }
   template <class Holder, bool Framed>
@@ -322,30 +326,23 @@ private:
     combine_onto<group, Holder, Framed>(shuffle_from<group, Holder, Framed>(all, other, 32), all);
   }
 
-  /// What the block has, for the other blocks of the cluster.
+  /// Writes what the block has to the shared memory of every block of the cluster, and waits until all have.
   template <class Holder, bool Framed>
   __device__ __forceinline__ void publish(const states<group, C>& of_block, bool suspect) {
     settle();
-    if (threadIdx.x == 0) {
-      put<Holder, Framed>(exchange_slots - 1, of_block);
-      flag() = suspect ? C(1) : C(0);
+    if (const int to = static_cast<int>(threadIdx.x); to < lane_threads() / threads) {
+      put<Holder, Framed>(threads / 32 + block_of_cluster(), of_block, to);
+      *in_block_of_cluster(&flag(block_of_cluster()), to) = suspect ? C(1) : C(0);
       publish_in_cluster();
     }
     __syncwarp();
     arrive_at_cluster();
     wait_for_cluster();
-    is_read = true;
   }
-  __device__ __forceinline__ C& flag() const {
-    return exchange[2 * component_capacity<group> * exchange_slots + parity];
-  }
-  /// Whether any of the blocks that the warp's threads ask said that it was suspect. Then nothing else is
-  /// read.
-  __device__ __forceinline__ bool take_flag(int block) {
-    if (!__any_sync(~0U, *in_block_of_cluster(&flag(), block) != C(0))) return false;
-    arrive_having_read();
-    settle();
-    return true;
+  /// Whether a block said that it was suspect.
+  __device__ __forceinline__ C& flag(int block) const {
+    return exchange[2 * component_capacity<group> * exchange_slots + parity * cuda_row_policy::most_blocks +
+                    block];
   }
 
   /// Joins what the blocks of a cluster have: `total` of each, and what precedes its runs in itself.
@@ -356,9 +353,9 @@ private:
               rank = Back ? blocks - 1 - block : block, mine = static_cast<int>(threadIdx.x) & (blocks - 1),
               of_mine = Back ? blocks - 1 - mine : mine;
     publish<Holder, Framed>(total[0], suspect);
-    if (take_flag(of_mine)) return true;
+    if (__any_sync(~0U, flag(of_mine) != C(0))) return true;
     // Every warp scans the row's blocks: thread b has the state of block b.
-    states<group, C> up_to = get<Holder, Framed>(exchange_slots - 1, total[0], of_mine);
+    states<group, C> up_to = get<Holder, Framed>(threads / 32 + of_mine, total[0]);
 #pragma unroll
     for (int distance = 1; distance < cuda_row_policy::most_blocks; distance *= 2) {
       const states<group, C> left = shuffle_before<group, Holder, Framed, false>(up_to, distance);
@@ -366,7 +363,6 @@ private:
     }
     total[0] = shuffle_from<group, Holder, Framed>(up_to, blocks - 1, 32);
     const states<group, C> before = shuffle_from<group, Holder, Framed>(up_to, rank - 1, 32);
-    arrive_having_read();
     if (rank > 0) {
 #pragma unroll
       for (int run = 0; run < Vectors; ++run) combine_onto<group, Holder, Framed>(before, preceding[run]);
@@ -390,20 +386,18 @@ private:
   }
   /// What is not exchanged is as in `like`.
   template <class Holder, bool Framed = false>
-  __device__ __forceinline__ states<group, C> get(int warp, const states<group, C>& like,
-                                                  int rank = own) const {
+  __device__ __forceinline__ states<group, C> get(int warp, const states<group, C>& like) const {
     states<group, C> s = like;
     for_components<group, Holder, Framed>(
         [&]<int N, int Component>(index_constant<N>, index_constant<Component>) {
           std::get<Component>(state_of<N>(s)) =
-              exchanged(component_index<group, Holder>(N, Component), warp, rank);
+              exchanged(component_index<group, Holder>(N, Component), warp, own);
         });
     return s;
   }
 
-  states<group, C> handed;  ///< in turns: what the turn before handed on
-  bool is_read =
-      false;  ///< the other blocks may read what was published; this one has arrived where they are done
+  states<group, C> handed;   ///< in turns: what the turn before handed on
+  bool has_arrived = false;  ///< at the barrier behind which all blocks of the cluster have begun
 };
 
 }  // namespace scandsl::cuda_detail

@@ -97,7 +97,8 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
 
 private:
   /// Leaves everything, anew, to what can do it whatever the data.
-  __device__ __forceinline__ void leave() const {
+  __device__ __forceinline__ void leave() {
+    threads.settle();
     using robust = typename K::robust;
     sweep_on<robust, typename Arrangement::template of<robust>>(a, shared);
   }

@@ -74,8 +74,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
 
   /// One tile is all there is of every lane.
   __device__ __forceinline__ void run_one_tile() {
-    if (a.restarts || a.walk_dimensions > 1)
-      return walk_on<K, typename Arrangement::small>(a, shared, nullptr);
+    if (a.restarts || a.walk_dimensions > 1) return leave_at_once();
     auto& thread = threads.thread;
     threads.template find<false>(blockIdx.x, thread);
     auto now = threads.template tile_at<0>(thread, {0, static_cast<int>(thread.high)}, a.reversed[0]);
@@ -85,7 +84,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
     if (process<uses_last<group>>(now, true))
       thread.template boundary<1>();
     else
-      walk_on<K, typename Arrangement::small>(a, shared, nullptr);  // anew: no tile has been written
+      leave_at_once();  // no tile has been written
   }
 
   /// Several tiles of the same lanes.
@@ -124,6 +123,10 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
   }
 
 private:
+  __device__ __forceinline__ void leave_at_once() {
+    threads.settle();
+    walk_on<K, typename Arrangement::small>(a, shared, nullptr);
+  }
   __device__ __forceinline__ void leave(std::int64_t from) {
     state rest;
     state::copy(threads.thread, rest);
