@@ -5,35 +5,15 @@
 #include <random>
 #include <vector>
 
-#include "cuda/on_gpu.cuh"
+#include "cuda/rows_programs.hpp"
 #include "scandsl/exec/cpu/run.hpp"
-#include "scandsl/expr/operators.hpp"
-#include "scandsl/ir/lower.hpp"
-#include "scandsl/pass/gradient.hpp"
 #include "support/catch.hpp"
 
 // Rows longer than a block's tile: held by the blocks of a cluster, walked where there are none
 // (SCANDSL_TEST_WALKS), and beyond a cluster looked back along. Against the CPU in double.
 namespace {
 
-using namespace scandsl;
-
-constexpr axis<"b"> b;
-constexpr axis<"n"> n;
-constexpr tensor<"x"> x;
-constexpr tensor<"decay"> decay;
-constexpr scalar<"back"> back;
-
-constexpr auto along = over(n).reversed(back);
-inline constexpr auto long_log = op<"long_log">(out<"y">(b, n) = scan(log_add_exp, along, x(b, n)));
-inline constexpr auto long_decay =
-    op<"long_decay">(out<"y">(b, n) = scan(decayed_sum, along, decay(b, n), x(b, n)));
-inline constexpr auto long_softmax = op<"long_softmax">(out<"y">(b, n) = softmax(over(n), x(b, n)));
-inline constexpr auto long_shift =
-    op<"long_shift">(out<"y">(b, n) = x(b, n) - reduce(log_add_exp, over(n), x(b, n)),
-                     out<"total">(b) = sum(over(n), x(b, n)));
-inline constexpr auto log_gradient = gradient(long_log, x);
-inline constexpr auto decay_gradient = gradient(long_decay, x, decay);
+using namespace rows;
 
 enum class data { plain, wide, masked, rising, growing };
 
@@ -95,8 +75,7 @@ template <const program& P, class T> double error_of(const row_operands& operand
   REQUIRE(inputs > 0);
   if (const int t = P.find_parameter(back.id); t >= 0)
     host.parameters[static_cast<std::size_t>(t)] = exact.parameters[static_cast<std::size_t>(t)] = backwards;
-  using compute = std::conditional_t<sizeof(T) == 2, cuda_detail::approximate, T>;
-  gpu::run_over_copies<P, compute, cuda_detail::uniform_types<T>>(host);
+  run_on_gpu<P, T>(host);
   run<P>(cpu{}, exact);
   double worst = 0;
   for (int t = 0; t < P.tensors.count; ++t) {

@@ -1,0 +1,21 @@
+#include "cuda/on_gpu.cuh"
+#include "cuda/rows_programs.hpp"
+
+namespace rows {
+
+template <const program& P, class T> void run_on_gpu(const problem& host) {
+  using compute = std::conditional_t<sizeof(T) == 2, cuda_detail::approximate, T>;
+  gpu::run_over_copies<P, compute, cuda_detail::uniform_types<T>>(host);
+}
+template void run_on_gpu<long_log, float>(const problem&);
+template void run_on_gpu<long_log, bfloat16>(const problem&);
+template void run_on_gpu<long_decay, float>(const problem&);
+template void run_on_gpu<long_decay, bfloat16>(const problem&);
+template void run_on_gpu<long_softmax, float>(const problem&);
+template void run_on_gpu<long_softmax, bfloat16>(const problem&);
+template void run_on_gpu<long_shift, float>(const problem&);
+template void run_on_gpu<log_gradient, float>(const problem&);
+template void run_on_gpu<log_gradient, bfloat16>(const problem&);
+template void run_on_gpu<decay_gradient, float>(const problem&);
+
+}  // namespace rows

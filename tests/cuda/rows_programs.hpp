@@ -1,0 +1,32 @@
+#pragma once
+#include "scandsl/expr/operators.hpp"
+#include "scandsl/ir/lower.hpp"
+#include "scandsl/pass/gradient.hpp"
+#include "scandsl/pass/problem.hpp"
+
+/// Programs whose rows are long, compiled for the GPU in one file and for the CPU in another.
+namespace rows {
+
+using namespace scandsl;
+
+inline constexpr axis<"b"> b;
+inline constexpr axis<"n"> n;
+inline constexpr tensor<"x"> x;
+inline constexpr tensor<"decay"> decay;
+inline constexpr scalar<"back"> back;
+
+inline constexpr auto along = over(n).reversed(back);
+inline constexpr auto long_log = op<"long_log">(out<"y">(b, n) = scan(log_add_exp, along, x(b, n)));
+inline constexpr auto long_decay =
+    op<"long_decay">(out<"y">(b, n) = scan(decayed_sum, along, decay(b, n), x(b, n)));
+inline constexpr auto long_softmax = op<"long_softmax">(out<"y">(b, n) = softmax(over(n), x(b, n)));
+inline constexpr auto long_shift =
+    op<"long_shift">(out<"y">(b, n) = x(b, n) - reduce(log_add_exp, over(n), x(b, n)),
+                     out<"total">(b) = sum(over(n), x(b, n)));
+inline constexpr auto log_gradient = gradient(long_log, x);
+inline constexpr auto decay_gradient = gradient(long_decay, x, decay);
+
+/// Runs P on the GPU with the kernels for elements T, over copies of operands in host memory.
+template <const program& P, class T> void run_on_gpu(const problem& host);
+
+}  // namespace rows
