@@ -122,7 +122,8 @@ TEST_CASE("rows of several blocks: several sweeps", "[cuda][rows]") {
       CAPTURE(static_cast<int>(kind));
       CHECK(error_of<long_softmax, float>({3, steps, kind}, 0) < 1e-5);
       CHECK(error_of<long_softmax, bfloat16>({2, steps, kind}, 0) < 0x1p-8);
-      CHECK(error_of<long_shift, float>({3, steps, kind}, 0) < 1e-4);
+      // Where x rises the log-sum comes to 14000, of which a float32 number holds 2^-11.
+      CHECK(error_of<long_shift, float>({3, steps, kind}, 0) < 0x1p-11);
       CHECK(error_of<log_gradient, float>({2, steps, kind}, 1) < 1e-4);
       CHECK(error_of<log_gradient, bfloat16>({2, steps, kind}, 0) < 0x1p-7);
     }
