@@ -7,6 +7,14 @@ template <const program& P, class T> void run_on_gpu(const problem& host) {
   using compute = std::conditional_t<sizeof(T) == 2, cuda_detail::approximate, T>;
   gpu::run_over_copies<P, compute, cuda_detail::uniform_types<T>>(host);
 }
+namespace {
+struct decays_in_float32 {
+  template <name Id> using of = std::conditional_t<Id == decay.id, float, bfloat16>;
+};
+}  // namespace
+void run_mixed_on_gpu(const problem& host) {
+  gpu::run_over_copies<long_decay, cuda_detail::approximate, decays_in_float32>(host);
+}
 template void run_on_gpu<long_log, float>(const problem&);
 template void run_on_gpu<long_log, bfloat16>(const problem&);
 template void run_on_gpu<long_decay, float>(const problem&);

@@ -28,5 +28,7 @@ inline constexpr auto decay_gradient = gradient(long_decay, x, decay);
 
 /// Runs P on the GPU with the kernels for elements T, over copies of operands in host memory.
 template <const program& P, class T> void run_on_gpu(const problem& host);
+/// long_decay with decays in float32 beside bfloat16.
+void run_mixed_on_gpu(const problem& host);
 
 }  // namespace rows

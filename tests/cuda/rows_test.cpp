@@ -41,10 +41,13 @@ struct row_operands {
 
 /// The largest error of P's outputs on the GPU, in units of 1 + the value; 1e30 where one side is NaN or
 /// infinite alone.
-template <const program& P, class T> double error_of(const row_operands& operands, double backwards) {
+template <const program& P, class T>
+double error_of(const row_operands& operands, double backwards, bool strided = false,
+                bool float_decays = false) {
   const std::int64_t rows = operands.rows, steps = operands.steps;
   problem host = unbound_problem(P), exact = unbound_problem(P);
   std::vector<std::vector<T>> held(static_cast<std::size_t>(P.tensors.count));
+  std::vector<float> decays_held;
   std::vector<std::vector<double>> wide(held.size());
   int inputs = 0;
   for (int t = 0; t < P.tensors.count; ++t) {
@@ -65,17 +68,26 @@ template <const program& P, class T> double error_of(const row_operands& operand
     }
     const auto bind = [&](problem& to, void* memory, dtype type) {
       erased_view view{memory, type, true, lanes ? 1 : 2, {}};
-      view.axis[0].push_back({rows, lanes ? 1 : steps});
-      if (!lanes) view.axis[1].push_back({steps, 1});
+      view.axis[0].push_back({rows, lanes || strided ? 1 : steps});
+      if (!lanes) view.axis[1].push_back({steps, strided ? rows : 1});
       to.tensors[at] = {true, view};
     };
-    bind(host, held[at].data(), dtype_of<T>);
+    if (float_decays && P.tensors[t].id == decay.id) {
+      decays_held = operands.given[1];
+      wide[at].assign(decays_held.begin(), decays_held.end());
+      bind(host, decays_held.data(), dtype::float32);
+    } else {
+      bind(host, held[at].data(), dtype_of<T>);
+    }
     bind(exact, wide[at].data(), dtype::float64);
   }
   REQUIRE(inputs > 0);
   if (const int t = P.find_parameter(back.id); t >= 0)
     host.parameters[static_cast<std::size_t>(t)] = exact.parameters[static_cast<std::size_t>(t)] = backwards;
-  run_on_gpu<P, T>(host);
+  if (float_decays)
+    run_mixed_on_gpu(host);
+  else
+    run_on_gpu<P, T>(host);
   run<P>(cpu{}, exact);
   double worst = 0;
   for (int t = 0; t < P.tensors.count; ++t) {
@@ -130,4 +142,15 @@ TEST_CASE("rows of several blocks: several sweeps", "[cuda][rows]") {
     CHECK(error_of<decay_gradient, float>({2, steps, data::plain}, 0) < 1e-3);
     CHECK(error_of<decay_gradient, float>({2, steps, data::plain}, 1) < 1e-3);
   }
+}
+
+TEST_CASE("decays in float32 beside bfloat16", "[cuda][rows]") {
+  const auto error = [](std::int64_t rows, std::int64_t steps, bool strided) {
+    return error_of<long_decay, bfloat16>({rows, steps, data::plain}, 1, strided, true);
+  };
+  CHECK(error(500, 2000, false) < 0x1p-7);   // one tile
+  CHECK(error(300, 40000, false) < 0x1p-7);  // a walk along each row
+  CHECK(error(2, 200000, false) < 0x1p-7);   // few rows
+  CHECK(error(4096, 700, true) < 0x1p-7);    // strips
+  CHECK(error(64, 20000, true) < 0x1p-7);    // few strips
 }

@@ -190,8 +190,10 @@ inline bool can_be_clustered(const program& p, const cuda_kernel_plan& plan, con
                              const cuda_device& device, std::int64_t length) {
   const std::int64_t tile = std::int64_t{cuda_row_policy::threads} * shape.row_steps * shape.row_vectors;
   const bool restarts = plan.chunk > 0 && plan.chunk_dimension < 0;
+  const std::int64_t most_blocks = static_cast<std::int64_t>(std::bit_floor(
+      static_cast<unsigned>(std::clamp(device.cluster_blocks, 1, cuda_row_policy::most_blocks))));
   return shape.clusters && p.scans.count > 0 && !plan.packed && !restarts && plan.nest.walk.size() == 1 &&
-         length > tile && length <= tile * std::min(device.cluster_blocks, cuda_row_policy::most_blocks);
+         length > tile && length <= tile * most_blocks;
 }
 
 }  // namespace detail

@@ -26,7 +26,6 @@ template <class K> struct tile_policy {
     return known;
   }();
   static constexpr bool several_sweeps = group::plan.sweeps > 1;
-  static constexpr int walked_loads_most = std::max(1, size_of_list<walked_loads<group, all_sweeps>>);
   static constexpr int smallest_element = [] {
     int smallest = static_cast<int>(sizeof(typename K::compute));
     for_each_index(std::make_integer_sequence<int, K::tensors>{}, [&]<int T>(index_constant<T>) {
@@ -35,6 +34,15 @@ template <class K> struct tile_policy {
         smallest = std::min(smallest, static_cast<int>(sizeof(element)));
     });
     return smallest;
+  }();
+  /// Of all operands that a step reads.
+  static constexpr int step_bytes = [] {
+    int bytes = 0;
+    for_each_index(sequence_of<walked_loads<group, all_sweeps>>{}, [&]<int I>(index_constant<I>) {
+      using element = typename K::template element<node_at<group, I>.target>;
+      bytes += static_cast<int>(sizeof(held_element<element, typename K::compute>));
+    });
+    return std::max(bytes, smallest_element);
   }();
   static constexpr int state_words =
       std::max(1, component_capacity<group>) * static_cast<int>(sizeof(typename K::compute)) / 4;
@@ -66,8 +74,7 @@ template <class K> struct tile_policy {
   static constexpr int strip_held_words =
       is_map ? cuda_strip_policy::held_words_of_maps : cuda_strip_policy::held_words;
   static constexpr int strip_steps = static_cast<int>(std::bit_floor(static_cast<unsigned>(
-      std::clamp(std::min(4 * strip_held_words /
-                              ((several_sweeps ? strip_lanes : width) * smallest_element * walked_loads_most),
+      std::clamp(std::min(4 * strip_held_words / ((several_sweeps ? strip_lanes : width) * step_bytes),
                           unrolled_steps(strip_lanes)),
                  2, several_sweeps ? cuda_strip_policy::steps_of_sweeps : cuda_strip_policy::most_steps))));
   static constexpr int strip_threads = is_map ? cuda_strip_policy::threads_of_maps
@@ -78,7 +85,7 @@ template <class K> struct tile_policy {
   static constexpr int row_vectors = [] {
     int vectors = std::max(1, cuda_row_policy::elements / width);
     while (vectors > 1 && (vectors * width > unrolled_steps(1) || vectors * state_words > 12 ||
-                           vectors * walked_loads_most * width * smallest_element > 4 * row_held_words))
+                           vectors * width * step_bytes > 4 * row_held_words))
       vectors /= 2;
     return vectors;
   }();
@@ -98,24 +105,22 @@ template <class K> struct tile_policy {
     while (lanes > 1 && lanes * smallest_element > 4 && lanes * state_words > 8) lanes /= 2;
     return lanes;
   }();
-  static constexpr int lookback_steps = static_cast<int>(std::bit_floor(
-      static_cast<unsigned>(std::clamp(std::min(cuda_lookback_policy::held_bytes_of_strip /
-                                                    (lookback_lanes * smallest_element * walked_loads_most),
-                                                unrolled_steps(lookback_lanes)),
-                                       2, 2 * cuda_strip_policy::most_steps))));
+  static constexpr int lookback_steps = static_cast<int>(std::bit_floor(static_cast<unsigned>(
+      std::clamp(std::min(cuda_lookback_policy::held_bytes_of_strip / (lookback_lanes * step_bytes),
+                          unrolled_steps(lookback_lanes)),
+                 2, 2 * cuda_strip_policy::most_steps))));
   /// Shared memory of a look-back along rows, for each thread: elements of the tiles that wait, and what
   /// precedes its vectors in each.
   static constexpr int lookback_row_bytes(int vectors) {
     using policy = cuda_lookback_policy;
-    return vectors * ((policy::row_delay + 2) * width * smallest_element * walked_loads_most +
-                      (policy::row_delay + 1) * state_words * 4);
+    return vectors *
+           ((policy::row_delay + 2) * width * step_bytes + (policy::row_delay + 1) * state_words * 4);
   }
   static constexpr int lookback_vectors = [] {
     using policy = cuda_lookback_policy;
     int vectors = 2 * row_vectors;
-    while (vectors > 1 &&
-           (vectors * width * smallest_element * walked_loads_most > policy::held_bytes_of_row ||
-            lookback_row_bytes(vectors) > policy::row_shared_bytes / policy::row_threads))
+    while (vectors > 1 && (vectors * width * step_bytes > policy::held_bytes_of_row ||
+                           lookback_row_bytes(vectors) > policy::row_shared_bytes / policy::row_threads))
       vectors /= 2;
     return vectors;
   }();
@@ -167,9 +172,10 @@ void describe_computed_axes(const program& p, const problem& bound, const Check&
       if (!b.bound) continue;
       computed_axis& axis = a.computed[slot];
       axis.positions = b.view.axis[i].count();
-      check_rank(static_cast<std::size_t>(b.view.axis[i].size()), max_computed_dimensions,
-                 "of an axis with computed positions");
-      for (const dim& d : b.view.axis[i]) {
+      const std::vector<dim> merged = detail::coalesce({b.view.axis[i].begin(), b.view.axis[i].end()});
+      check_rank(merged.size(), max_computed_dimensions,
+                 "of an axis with computed positions that do not merge");
+      for (const dim& d : merged) {
         axis.extent[axis.dimensions] = d.extent;
         axis.stride[axis.dimensions++] = d.stride;
       }
@@ -272,7 +278,9 @@ template <class K, class Arrangement> void launch_walk(typename K::arguments a, 
   using fast = typename K::framed;
   using fast_arrangement = typename Arrangement::template of<fast>;
   using walk = runner<fast, fast_arrangement>;
-  std::size_t shared = walk::exchange_bytes(a.lane_threads);
+  // What cannot keep its frames goes on with the robust program, whose states may be larger.
+  std::size_t shared =
+      std::max(walk::exchange_bytes(a.lane_threads), runner<K, Arrangement>::exchange_bytes(a.lane_threads));
   void (*kernel)(const typename K::arguments) = nullptr;
   if constexpr (!tile_policy<K>::streams) {
     kernel = walk_kernel<K, Arrangement>;

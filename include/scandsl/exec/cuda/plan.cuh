@@ -72,9 +72,8 @@ template <const program& P, class... B> cuda_plan plan(const cuda_device& device
   for (int t = 0; t < P.tensors.count; ++t)
     if (bound.tensors[static_cast<std::size_t>(t)].bound)
       result.floor_bytes += detail::bytes_of(bound.tensors[static_cast<std::size_t>(t)].view);
-  result.workspace_bytes =
-      cuda_detail::with_types<P>(bound, [&]<class C, class T>(std::type_identity<C>, std::type_identity<T>) {
-        using types = cuda_detail::uniform_types<T>;
+  result.workspace_bytes = cuda_detail::with_bound_types<P, B...>(
+      bound, [&]<class C, class types>(std::type_identity<C>, std::type_identity<types>) {
         for_each_index(
             std::make_integer_sequence<int, kernels_of<P>.programs.count>{}, [&]<int K>(index_constant<K>) {
               const program& p = kernel_program<P, K>;

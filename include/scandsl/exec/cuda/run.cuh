@@ -75,11 +75,22 @@ struct workspace_cursor {
   }
 };
 
-/// Where there are clusters, more than 8 blocks can be asked for from compute capability 9.0 on.
-inline int most_cluster_blocks(int device) {
-  int clusters = 0;
-  const bool known = cudaDeviceGetAttribute(&clusters, cudaDevAttrClusterLaunch, device) == cudaSuccess;
-  return known && clusters != 0 ? cuda_row_policy::most_blocks : 1;
+/// Blocks of a cluster at most: 8 from compute capability 9.0 on, twice as many on large devices of 9.0; 1
+/// where the code that runs there was made for an older one.
+inline int most_cluster_blocks(int device, int multiprocessors) {
+  int major = 0, minor = 0;
+  if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) != cudaSuccess)
+    return 1;
+  const int capability = 100 * major + 10 * minor;
+#ifdef __CUDA_ARCH_LIST__
+  int chosen = 0;
+  for (const int made_for : {__CUDA_ARCH_LIST__})
+    if (made_for <= capability) chosen = std::max(chosen, made_for);
+  if (chosen < 900) return 1;
+#endif
+  if (capability < 900) return 1;
+  return capability == 900 && multiprocessors >= 100 ? cuda_row_policy::most_blocks : 8;
 }
 
 /// Where there is none, a device to plan for.
@@ -88,7 +99,7 @@ inline cuda_device current_device() {
   if (cudaGetDevice(&index) != cudaSuccess ||
       cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, index) != cudaSuccess)
     return {};
-  return {multiprocessors, most_cluster_blocks(index)};
+  return {multiprocessors, most_cluster_blocks(index, multiprocessors)};
 }
 
 /// Whether the operands that are read or written at every step hold what `Types` says.
@@ -145,7 +156,7 @@ std::int64_t run_typed(const cuda& executor, const problem& bound, const iterati
     const iteration_space own = make_iteration_space(p, part);
     const std::int64_t bytes = scratch_bytes<kernel>(p, cuda_table<P, K>, part, own, device);
     // What sweeps save is needed; a look-back without memory is a walk.
-    constexpr bool needed = saved_components < kernel_group < P, K >>> 0;
+    constexpr bool needed = saved_components<kernel_group<P, K>> > 0;
     void* const scratch = bytes == 0 ? nullptr : needed ? need(bytes) : memory.take_if_there(bytes);
     if constexpr (!Dry) launch<kernel>(p, cuda_table<P, K>, part, own, device, scratch, executor.stream);
   });
@@ -167,82 +178,69 @@ template <class... B> struct types_of_bindings {
   template <name Id> using of = typename decltype(find<Id, B...>())::type;
 };
 
-/// What bindings say of the operands of P that are read or written at every step.
-struct walked_types {
-  bool known = true;    ///< float32, bfloat16 or float16 each
-  bool halves = false;  ///< those that are written are of 16 bits
+/// What bindings say of the operands of P.
+struct bound_types {
+  bool known =
+      true;  ///< those that are read or written at every step are of float32, bfloat16 or float16 each
+  bool halves = false;  ///< what is written is of 16 bits
 };
 template <const program& P, class... B, int... I>
 auto by_tensor(std::integer_sequence<int, I...>)
     -> types_by_tensor<P, typename types_of_bindings<B...>::template of<P.tensors[I].id>...>;
 
-template <const program& P, class... B> constexpr walked_types walked_types_of() {
-  bool known = true, written = false, halves = true;
+template <const program& P, class... B> constexpr bound_types bound_types_of() {
+  using types = types_of_bindings<B...>;
+  bool known = !(detail::binds_double<B>() || ...), written = false, halves = true;
   for_each_index(
       std::make_integer_sequence<int, kernels_of<P>.programs.count>{}, [&]<int K>(index_constant<K>) {
         using group = kernel_group<P, K>;
-        for_each_index(std::make_integer_sequence<int, group::value.tensors.count>{},
-                       [&]<int T>(index_constant<T>) {
-                         constexpr tensor_decl declared = group::value.tensors[T];
-                         if constexpr (is_walked<group, T> && declared.role != tensor_role::scratch &&
-                                       types_of_bindings<B...>::bind(declared.id)) {
-                           using element = typename types_of_bindings<B...>::template of<declared.id>;
-                           constexpr bool half = is_half_type<element>;
-                           known = known && (half || std::is_same_v<element, float>);
-                           if (declared.role == tensor_role::output) {
-                             written = true;
-                             halves = halves && half;
-                           }
-                         }
-                       });
+        for_each_index(std::make_integer_sequence<int, group::value.tensors.count>{}, [&]<int T>(
+                                                                                          index_constant<T>) {
+          constexpr tensor_decl declared = group::value.tensors[T];
+          if constexpr (declared.role != tensor_role::scratch && declared.role != tensor_role::positions) {
+            if constexpr (types::bind(declared.id)) {
+              using element = typename types::template of<declared.id>;
+              constexpr bool half = is_half_type<element>;
+              if (is_walked<group, T>) known = known && (half || std::is_same_v<element, float>);
+              if (declared.role == tensor_role::output) {
+                written = true;
+                halves = halves && half;
+              }
+            }
+          }
+        });
       });
-  return {known && !(detail::binds_double<B>() || ...), written && halves};
+  return {known, written && halves};
 }
-/// The element types that a program has kernels of their own for, where its operands have one of them.
-struct typed_elements {
-  bool float32 = true, bfloat16 = true, float16 = true, float64 = true;
-};
-
-/// Calls run(arithmetic, element type) for the operands' types. Types<T>: what they hold in the kernels for
-/// T.
-template <const program& P, typed_elements Typed = typed_elements{},
-          template <class> class Types = uniform_types, class Run>
-std::int64_t with_types(const problem& bound, Run&& run) {
-  const bool in_double = detail::computes_in_double(P, bound);
-  if constexpr (Typed.float64)
-    if (in_double && types_fit<P, Types<double>>(bound))
-      return run(std::type_identity<double>{}, std::type_identity<double>{});
-  if (in_double) return run(std::type_identity<double>{}, std::type_identity<any_type>{});
-  if constexpr (Typed.float32)
-    if (types_fit<P, Types<float>>(bound))
-      return run(std::type_identity<float>{}, std::type_identity<float>{});
-  if constexpr (Typed.bfloat16)
-    if (types_fit<P, Types<bfloat16>>(bound))
-      return run(std::type_identity<approximate>{}, std::type_identity<bfloat16>{});
-  if constexpr (Typed.float16)
-    if (types_fit<P, Types<float16>>(bound))
-      return run(std::type_identity<approximate>{}, std::type_identity<float16>{});
-  return run(std::type_identity<float>{}, std::type_identity<any_type>{});
+/// Calls run(arithmetic, operands' types) with what the bindings say, or with what is found at run time. Not
+/// one of the kernels for other types is compiled where the bindings say all.
+template <const program& P, class... B, class Run>
+std::int64_t with_bound_types(const problem& bound, Run&& run) {
+  constexpr bound_types types = bound_types_of<P, B...>();
+  if constexpr (types.known)
+    return run(std::type_identity<std::conditional_t<types.halves, approximate, float>>{},
+               std::type_identity<decltype(by_tensor<P, B...>(
+                   std::make_integer_sequence<int, P.tensors.count>{}))>{});
+  else
+    return with_types<P>(bound,
+                         [&]<class C, class T>(std::type_identity<C> arithmetic, std::type_identity<T>) {
+                           return run(arithmetic, std::type_identity<uniform_types<T>>{});
+                         });
 }
-
+/// Runs P with types that are found at run time.
 template <const program& P, bool Dry>
 std::int64_t run_bound(const cuda& executor, const problem& bound, const iteration_space& space) {
   return with_types<P>(bound, [&]<class C, class T>(std::type_identity<C>, std::type_identity<T>) {
     return run_typed<P, C, uniform_types<T>, Dry>(executor, bound, space);
   });
 }
-
-/// Runs P with the types that the bindings say, or with those that are found at run time. Not one of the
-/// kernels for other types is compiled where the bindings say all.
+/// ... that the bindings say.
 template <const program& P, bool Dry, class... B>
 std::int64_t run_bindings(const cuda& executor, const problem& bound, const iteration_space& space) {
-  constexpr walked_types types = walked_types_of<P, B...>();
-  if constexpr (types.known)
-    return run_typed<P, std::conditional_t<types.halves, approximate, float>,
-                     decltype(by_tensor<P, B...>(std::make_integer_sequence<int, P.tensors.count>{})), Dry>(
-        executor, bound, space);
-  else
-    return run_bound<P, Dry>(executor, bound, space);
+  return with_bound_types<P, B...>(
+      bound, [&]<class C, class Types>(std::type_identity<C>, std::type_identity<Types>) {
+        return run_typed<P, C, Types, Dry>(executor, bound, space);
+      });
 }
 
 }  // namespace cuda_detail

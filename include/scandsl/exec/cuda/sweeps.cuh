@@ -98,7 +98,8 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
 private:
   /// Leaves everything, anew, to what can do it whatever the data.
   __device__ __forceinline__ void leave() {
-    threads.settle();
+    // No block goes on before all have read what was said.
+    if constexpr (Arrangement::clustered) threads.meet();
     using robust = typename K::robust;
     sweep_on<robust, typename Arrangement::template of<robust>>(a, shared);
   }

@@ -73,6 +73,14 @@ __device__ __noinline__ void scatter_elements(const A& a, int t, element_path pa
     }
 }
 
+/// Has the copy engine copy to shared memory, at most 16 bytes at a time.
+template <int Bytes> __device__ __forceinline__ void copy_async(unsigned char* to, const void* from) {
+  constexpr int piece = Bytes < 16 ? Bytes : 16;
+#pragma unroll
+  for (int at = 0; at < Bytes; at += piece)
+    __pipeline_memcpy_async(to + at, static_cast<const unsigned char*>(from) + at, piece);
+}
+
 template <int I, class Held> struct held_slot {
   Held value;
 };
@@ -196,7 +204,7 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
         const std::int64_t next = this->next(t);
 #pragma unroll
         for (int v = 0; v < vectors; ++v, at += next)
-          if (this->has(v)) __pipeline_memcpy_async(in_stage<I>(stage, v), at, vector_bytes<I>);
+          if (this->has(v)) copy_async<vector_bytes<I>>(in_stage<I>(stage, v), at);
       }
     });
   }
