@@ -212,6 +212,33 @@ template <const program& P, class... B> constexpr bound_types bound_types_of() {
       });
   return {known, written && halves};
 }
+/// The element types that a program has kernels of their own for, where its operands have one of them.
+struct typed_elements {
+  bool float32 = true, bfloat16 = true, float16 = true, float64 = true;
+};
+
+/// Calls run(arithmetic, element type) for the operands' types. Types<T>: what they hold in the kernels for
+/// T.
+template <const program& P, typed_elements Typed = typed_elements{},
+          template <class> class Types = uniform_types, class Run>
+std::int64_t with_types(const problem& bound, Run&& run) {
+  const bool in_double = detail::computes_in_double(P, bound);
+  if constexpr (Typed.float64)
+    if (in_double && types_fit<P, Types<double>>(bound))
+      return run(std::type_identity<double>{}, std::type_identity<double>{});
+  if (in_double) return run(std::type_identity<double>{}, std::type_identity<any_type>{});
+  if constexpr (Typed.float32)
+    if (types_fit<P, Types<float>>(bound))
+      return run(std::type_identity<float>{}, std::type_identity<float>{});
+  if constexpr (Typed.bfloat16)
+    if (types_fit<P, Types<bfloat16>>(bound))
+      return run(std::type_identity<approximate>{}, std::type_identity<bfloat16>{});
+  if constexpr (Typed.float16)
+    if (types_fit<P, Types<float16>>(bound))
+      return run(std::type_identity<approximate>{}, std::type_identity<float16>{});
+  return run(std::type_identity<float>{}, std::type_identity<any_type>{});
+}
+
 /// Calls run(arithmetic, operands' types) with what the bindings say, or with what is found at run time. Not
 /// one of the kernels for other types is compiled where the bindings say all.
 template <const program& P, class... B, class Run>

@@ -67,7 +67,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
     } else {
       threads.thread.load_still();
       threads.thread.template boundary<0>();
-      if constexpr (sweep_count < group >> 0) sweep();
+      if constexpr (sweep_count<group> > 0) sweep();
     }
     threads.thread.template boundary<sweep_count<group>>();
   }
