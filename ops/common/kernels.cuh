@@ -10,13 +10,10 @@ namespace scandsl::ops {
 /// The element types with kernels of their own.
 template <const program& P> inline constexpr cuda_detail::typed_elements typed_elements_of = {};
 /// The operands that hold float32 where the others hold 16-bit elements.
-struct no_operands {
-  static constexpr bool contain(const name&) { return false; }
-};
-template <const program& P> inline constexpr no_operands float32_operands_of;
 template <fixed_string... Ids> struct named_operands {
   static constexpr bool contain(const name& id) { return ((Ids.value() == id) || ...); }
 };
+template <const program& P> inline constexpr named_operands<> float32_operands_of;
 
 /// What the operands of P hold in the kernels for elements T.
 template <const program& P, class T> struct operand_types {

@@ -3,6 +3,7 @@
 #include "scandsl/pass/gradient.hpp"
 #include "scandsl/pass/specialise.hpp"
 #include "support/catch.hpp"
+#include "support/operands.hpp"
 
 using namespace scandsl;
 
@@ -25,15 +26,9 @@ constexpr program same = op<"sums">(out<"y">(n) = scan(plain_sum, over(n), x(n))
 static_assert(plain == simplify(same));
 // [/doc:specialise]
 
-using tensors = std::map<std::string, oracle_tensor>;
 const tensors inputs = {{"x", {{0.5, -1, 2, 0}, {4}}}, {"bias", {{1, 2, -1, 3}, {4}}}};
 
-tensors of(const program& p) {
-  tensors result;
-  for (const auto& [id, values] : inputs)
-    if (p.find_tensor(make_name(id)) >= 0) result.emplace(id, values);
-  return result;
-}
+tensors of(const program& p) { return operands_of(p, inputs); }
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #include "scandsl/ir/oracle.hpp"
 #include "scandsl/pass/gradient.hpp"
 #include "support/catch.hpp"
+#include "support/operands.hpp"
 
 using namespace scandsl;
 
@@ -16,20 +17,12 @@ constexpr auto lse = last(scan(log_add_exp, over(v), x(n, v) * w(v)));
 constexpr auto source = op<"source">(out<"lse">(n) = lse, out<"y">(n, v).optional() = square(x(n, v) - lse));
 constexpr auto both = value_and_gradient(source, x);
 
-using tensors = std::map<std::string, oracle_tensor>;
-
 const tensors inputs = {{"x", {{0.5, -1, 2, 0, 3, 1}, {2, 3}}},
                         {"w", {{1, 2, -1}, {3}}},
                         {"dlse", {{1, -2}, {2}}},
                         {"dy", {{1, 0, 2, -1, 3, 1}, {2, 3}}}};
 
-/// Those that a program has among its tensors.
-tensors of(const program& p) {
-  tensors result;
-  for (const auto& [id, values] : inputs)
-    if (p.find_tensor(make_name(id)) >= 0) result.emplace(id, values);
-  return result;
-}
+tensors of(const program& p) { return operands_of(p, inputs); }
 
 }  // namespace
 

@@ -196,10 +196,6 @@ inline bool can_be_clustered(const program& p, const cuda_kernel_plan& plan, con
          length > tile && length <= tile * most_blocks;
 }
 
-}  // namespace detail
-
-namespace detail {
-
 /// Without scans nothing comes from the steps before: cuts the walk of `blocks` blocks into tiles of `tile`
 /// steps, in the order of their addresses. Where sines and the like are computed once for all steps, no
 /// further than it takes to keep the device busy.

@@ -346,8 +346,8 @@ __device__ __forceinline__ int block_of_cluster() {
 #endif
   return static_cast<int>(rank);
 }
-/// The barrier of all threads of a cluster, in two halves. What a thread wrote before publish() and its
-/// arrival is there for all behind the wait; other writes are not waited for.
+/// The barrier of all threads of a cluster, in two halves. What a thread wrote before publish_in_cluster()
+/// and its arrival is there for all behind the wait; other writes are not waited for.
 __device__ __forceinline__ void publish_in_cluster() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("fence.acq_rel.cluster;" ::: "memory");

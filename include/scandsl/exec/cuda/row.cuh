@@ -9,8 +9,8 @@
 ///           | w0 v0: t0 t1 .. t31 | w0 v1: t0 t1 .. t31 | w1 v0: ...
 ///
 /// The threads of a row meet by shuffles, its warps in shared memory. Rows shorter than a warp share one;
-/// rows longer than a block's tile have the blocks of a cluster, which read each other's shared memory, so
-/// that they are held in registers all the same.
+/// rows longer than a block's tile have the blocks of a cluster, which write to each other's shared memory,
+/// so that they are held in registers all the same.
 namespace scandsl::cuda_detail {
 
 /// RowThreads: the threads along a row where that is known when compiling; whole_warps: a number of warps;

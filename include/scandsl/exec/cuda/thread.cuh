@@ -459,7 +459,7 @@ template <class K, stage_kind Kind, int Sweep, int Round, bool Framed, class Til
   template <int S, class Element, class Before, class After>
   __device__ __forceinline__ void advance(index_constant<S>, const Element& element, Before&& before,
                                           After&& after) const {
-    if constexpr (Kind == stage_kind::aggregate && round_of < group, S >> Round) {
+    if constexpr (Kind == stage_kind::aggregate && round_of<group, S> > Round) {
       return;
     } else {
       before(state_of<S>(state));
