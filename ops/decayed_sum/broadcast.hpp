@@ -29,4 +29,14 @@ inline bool repeats(const array& given, const array& x, int i) {
   return x.extents[i] != 1 && (at < 0 || given.extents[at] == 1);
 }
 
+/// A wide decay on the axes of a program: (b, n), or (b) where it repeats along the scanned dimension.
+inline erased_view decays_along(const array& wide, int dim, bool per_lane) {
+  erased_view view = rows_along(wide, dim);
+  if (per_lane) {
+    view.rank = 1;
+    view.axis[1] = dims{};
+  }
+  return view;
+}
+
 }  // namespace scandsl::ops

@@ -18,10 +18,18 @@ void run_op(Device& device, const array& input, const array& decays, int dim, co
   require_dtype("y", output, input.type, input.type);
   require_dtype("decay", decays, dtype::float32, input.type);
   const scan_bindings bound(options);
-  run_on<program>(device, x = rows_along(input, along),
-                  decay = rows_along(broadcast("decay", decays, input), along), y = rows_along(output, along),
-                  reverse = options.reverse, exclusive = options.exclusive, log_decay = options.log_decay,
-                  initial_state = bound.initial, final_state = bound.final, cu_seqlens = bound.offsets);
+  const array wide = broadcast("decay", decays, input);
+  const bool per_lane = repeats(decays, input, along);
+  const auto run = [&]<const scandsl::program & P>(ref<P>) {
+    run_on<P>(device, x = rows_along(input, along), decay = decays_along(wide, along, per_lane),
+              y = rows_along(output, along), reverse = options.reverse, exclusive = options.exclusive,
+              log_decay = options.log_decay, initial_state = bound.initial, final_state = bound.final,
+              cu_seqlens = bound.offsets);
+  };
+  if (per_lane)
+    run(ref<program_per_lane>{});
+  else
+    run(ref<program>{});
 }
 
 }  // namespace

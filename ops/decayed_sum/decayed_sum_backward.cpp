@@ -80,10 +80,16 @@ void run_backward(Device& device, const array& input, const array& decays, int d
     repeated_lanes = repeated_lanes || (i != along && repeats(decays, input, i));
   const bool repeated_steps = repeats(decays, input, along);
   if (!gradients.decay_gradient) {
-    run_on<gradient_without_decay>(
-        device, decay = rows_along(broadcast("decay", decays, input), along), dy = bound.dy, dx = bound.dx,
-        dfinal_state = bound.dfinal, dinitial_state = bound.dinitial, reverse = options.reverse,
-        exclusive = options.exclusive, log_decay = options.log_decay, cu_seqlens = bound.offsets);
+    const auto run = [&]<const scandsl::program & P>(ref<P>) {
+      run_on<P>(device, decay = decays_along(broadcast("decay", decays, input), along, repeated_steps),
+                dy = bound.dy, dx = bound.dx, dfinal_state = bound.dfinal, dinitial_state = bound.dinitial,
+                reverse = options.reverse, exclusive = options.exclusive, log_decay = options.log_decay,
+                cu_seqlens = bound.offsets);
+    };
+    if (repeated_steps)
+      run(ref<gradient_without_decay_per_lane>{});
+    else
+      run(ref<gradient_without_decay>{});
   } else if (!repeated_lanes && !repeated_steps) {
     run_on<gradient_per_element>(
         device, x = rows_along(input, along), decay = rows_along(decays, along), dy = bound.dy, dx = bound.dx,

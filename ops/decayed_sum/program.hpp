@@ -23,5 +23,7 @@ template <class Decay, class... Lane> constexpr auto with_decay(Decay given, Lan
 }
 
 inline constexpr auto program = with_decay(decay(b, n), b);
+/// For a decay that is the same all along n: a number for each lane, read once.
+inline constexpr auto program_per_lane = with_decay(decay(b), b);
 
 }  // namespace scandsl::ops::decayed_sum_program

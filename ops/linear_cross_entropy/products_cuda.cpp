@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "products.hpp"
@@ -131,6 +133,34 @@ owned_preference make_preference(const problem_of_product& p) {
   return result;
 }
 
+/// Times what a stream is given.
+class stopwatch {
+public:
+  explicit stopwatch(cudaStream_t on) : stream(on) {
+    check(cudaEventCreate(&start), "cudaEventCreate");
+    check(cudaEventCreate(&stop), "cudaEventCreate");
+  }
+  stopwatch(const stopwatch&) = delete;
+  stopwatch& operator=(const stopwatch&) = delete;
+  ~stopwatch() {
+    cudaEventDestroy(start);
+    cudaEventDestroy(stop);
+  }
+  template <class Run> float milliseconds(Run run) const {
+    check(cudaEventRecord(start, stream), "cudaEventRecord");
+    run();
+    check(cudaEventRecord(stop, stream), "cudaEventRecord");
+    check(cudaEventSynchronize(stop), "cudaEventSynchronize");
+    float took = 0;
+    check(cudaEventElapsedTime(&took, start, stop), "cudaEventElapsedTime");
+    return took;
+  }
+
+private:
+  cudaStream_t stream;
+  cudaEvent_t start = nullptr, stop = nullptr;
+};
+
 /// One product, ready to be launched.
 class prepared_product {
 public:
@@ -154,16 +184,30 @@ public:
     check(launch(algorithm, stream, with, p), "cublasLtMatmul");
   }
 
-  /// Takes the fastest of what is offered.
+  /// Takes the fastest of what is offered. They take turns, since a GPU that draws much power slows down, and
+  /// each turn is long enough to be timed.
   void time(cudaStream_t stream, const setting& with, const product& p) {
-    float best = std::numeric_limits<float>::infinity();
-    for (const cublasLtMatmulHeuristicResult_t& each : candidates) {
-      if (launch(each.algo, stream, with, p) != CUBLAS_STATUS_SUCCESS) continue;
-      const float took = milliseconds(stream, [&] { launch(each.algo, stream, with, p); });
-      if (took >= best) continue;
-      best = took;
-      algorithm = each.algo;
-    }
+    constexpr int turns = 4;
+    constexpr float long_enough = 0.5F;  // milliseconds
+    std::erase_if(candidates, [&](const cublasLtMatmulHeuristicResult_t& each) {
+      return launch(each.algo, stream, with, p) != CUBLAS_STATUS_SUCCESS;
+    });
+    if (candidates.empty()) return;
+    const stopwatch watch(stream);
+    const auto took = [&](const cublasLtMatmulAlgo_t& each, int launches) {
+      return watch.milliseconds([&] {
+        for (int i = 0; i < launches; ++i) launch(each, stream, with, p);
+      }) / static_cast<float>(launches);
+    };
+    const float once = std::max(took(candidates[0].algo, 1), 1e-3F);
+    const int launches = std::max(1, static_cast<int>(std::ceil(long_enough / once)));
+    std::vector<float> least(candidates.size(), std::numeric_limits<float>::infinity());
+    for (int turn = 0; turn < turns; ++turn)
+      for (std::size_t i = 0; i < candidates.size(); ++i)
+        least[i] = std::min(least[i], took(candidates[i].algo, launches));
+    algorithm =
+        candidates[static_cast<std::size_t>(std::min_element(least.begin(), least.end()) - least.begin())]
+            .algo;
     decided = true;
   }
   /// Takes a choice of an earlier process, if cuBLASLt still offers it.
@@ -197,26 +241,6 @@ private:
                           left.get(), p.right.data, right.get(), p.accumulates ? one : zero, p.result.data,
                           result.get(), p.result.data, result.get(), &with_algorithm, with.scratch,
                           static_cast<std::size_t>(scratch_bytes), stream);
-  }
-
-  /// The least of three runs.
-  template <class Run> static float milliseconds(cudaStream_t stream, Run run) {
-    cudaEvent_t start = nullptr, stop = nullptr;
-    check(cudaEventCreate(&start), "cudaEventCreate");
-    check(cudaEventCreate(&stop), "cudaEventCreate");
-    float least = std::numeric_limits<float>::infinity();
-    for (int i = 0; i < 3; ++i) {
-      check(cudaEventRecord(start, stream), "cudaEventRecord");
-      run();
-      check(cudaEventRecord(stop, stream), "cudaEventRecord");
-      check(cudaEventSynchronize(stop), "cudaEventSynchronize");
-      float took = 0;
-      check(cudaEventElapsedTime(&took, start, stop), "cudaEventElapsedTime");
-      least = std::min(least, took);
-    }
-    check(cudaEventDestroy(start), "cudaEventDestroy");
-    check(cudaEventDestroy(stop), "cudaEventDestroy");
-    return least;
   }
 };
 

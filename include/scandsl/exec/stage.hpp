@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <bit>
 
 #include "scandsl/exec/evaluate.hpp"
@@ -38,6 +39,19 @@ template <class Group, int I> constexpr int find_log_sum_value() {
   }
 }
 
+/// The log-sum scan whose m node I is, the last one too, or by a condition that or a number; -1: none.
+template <class Group, int I> constexpr int find_log_sum_maximum() {
+  constexpr node each = node_at<Group, I>;
+  if constexpr (is_apply<primitive::select_op>(each)) {
+    return node_at<Group, each.operand[1]>.op == opcode::constant
+               ? find_log_sum_maximum<Group, each.operand[2]>()
+               : -1;
+  } else {
+    return is_scan_value(each) && each.component == 0 && scan_at<Group, each.target>.log_sum ? each.target
+                                                                                             : -1;
+  }
+}
+
 /// What is computed otherwise while the m of log-sum Scan stays as it is.
 enum class frame_form {
   none,
@@ -55,7 +69,7 @@ template <class Group, int I> constexpr framed_node find_framed_node() {
   if constexpr (is_apply<primitive::exp_op>(each)) {
     constexpr node gap = node_at<Group, each.operand[0]>;
     if constexpr (is_apply<primitive::subtract_op>(gap))
-      return {frame_form::exponential, log_sum_of<Group, gap.operand[1], 0>};
+      return {frame_form::exponential, find_log_sum_maximum<Group, gap.operand[1]>()};
   } else if constexpr (is_apply<primitive::exp_difference_op>(each)) {
     constexpr int left = log_sum_of<Group, each.operand[0], 0>;
     return {frame_form::one, left == log_sum_of<Group, each.operand[1], 0> ? left : -1};
@@ -79,6 +93,28 @@ template <class Memory, int Scan> constexpr bool holds_in_frame() {
 template <class Memory, int I> constexpr bool remembers() {
   if constexpr (requires { Memory::template remembered_at<0>; })
     return Memory::template remembered_at<I> >= 0;
+  else
+    return false;
+}
+
+/// Whether node I divides integers by a parameter or an element of a table: numbers known at launch.
+template <class Group, int I> constexpr bool find_divides_by_launch_number() {
+  constexpr node each = node_at<Group, I>;
+  if constexpr (is_apply<primitive::floor_divide_op>(each) || is_apply<primitive::modulo_op>(each)) {
+    constexpr node divisor = node_at<Group, each.operand[1]>;
+    return divisor.op == opcode::parameter ||
+           (divisor.op == opcode::gather && tensor_at<Group, divisor.target>.role == tensor_role::table);
+  }
+  return false;
+}
+template <class Group, int I>
+inline constexpr bool divides_by_launch_number = find_divides_by_launch_number<Group, I>();
+
+/// Whether a stage's memory divides integers x by node I's divisor:
+/// memory.floor_quotient(index_constant<I>{}, x, position...), given where in its table the divisor is.
+template <class Memory> constexpr bool knows_divisors() {
+  if constexpr (requires { Memory::knows_divisors; })
+    return Memory::knows_divisors;
   else
     return false;
 }
@@ -161,7 +197,43 @@ template <class Group, stage_kind Kind, int Index> struct stage {
     });
   }
 
+  /// The same for several lanes, none of which takes a step of a scan: node by node, so that what the lanes
+  /// read is on its way together. memory.of_lane(lane) is one lane's memory; memory.read(index_constant<I>{},
+  /// values) and memory.gather(index_constant<I>{}, positions, values) read for all of them.
+  template <class T, class V, int Lanes, class Memory>
+  SCANDSL_HD static void evaluate_lanes(uniforms<T>& u, variables<V> (&v)[Lanes], Memory&& memory) {
+    for_each_index(instructions{}, [&]<int I>(index_constant<I>) {
+      if constexpr (I >= 0) {
+        if (!std::remove_cvref_t<Memory>::takes_branches || wanted<I>(u)) compute_lanes<I>(u, v, memory);
+      }
+    });
+  }
+
 private:
+  template <int I, class T, class V, int Lanes, class Memory>
+  SCANDSL_HD static void compute_lanes(uniforms<T>& u, variables<V> (&v)[Lanes], Memory& memory) {
+    constexpr node each = node_at<Group, I>;
+    using lanes = std::make_integer_sequence<int, Lanes>;
+    if constexpr (from<I> != source::computed) {
+      value_of_node<Group, I, V> values[Lanes];
+      memory.read(index_constant<I>{}, values);
+      for_each_index(lanes{}, [&](int lane) { slot<I>(v[lane]) = values[lane]; });
+    } else if constexpr (each.op == opcode::gather) {
+      typename arithmetic<V>::integer positions[std::max(1, positions_of<I>)][Lanes];
+      for_each_index(std::make_integer_sequence<int, positions_of<I>>{}, [&]<int P>(index_constant<P>) {
+        for_each_index(lanes{}, [&](int lane) { positions[P][lane] = get<each.operand[P]>(u, v[lane]); });
+      });
+      value_of_node<Group, I, V> values[Lanes];
+      memory.gather(index_constant<I>{}, positions, values);
+      for_each_index(lanes{}, [&](int lane) { slot<I>(v[lane]) = values[lane]; });
+    } else {
+      for_each_index(lanes{}, [&](int lane) {
+        auto of_lane = memory.of_lane(lane);
+        compute<I>(u, v[lane], of_lane);
+      });
+    }
+  }
+
   /// Whether node I is wanted at all: see schedule::guards.
   template <int I, class T> SCANDSL_HD static bool wanted(uniforms<T>& u) {
     constexpr guard g = guard_at<Group, I>;
@@ -195,6 +267,23 @@ private:
       slot<I>(v) = memory.last(index_constant<each.target>{}, index_constant<each.component>{});
     } else if constexpr (each.op == opcode::gather) {
       slot<I>(v) = gather<I>(u, v, memory, std::make_integer_sequence<int, positions_of<I>>{});
+    } else if constexpr (twin_of<I> >= 0) {
+      if constexpr (I < twin_of<I>) {
+        using m = arithmetic<V>;
+        const V half_turns = m::half_turns_of_product(get<each.operand[0]>(u, v), get<each.operand[1]>(u, v));
+        constexpr int sine = is_apply<primitive::sin_of_product_op>(each) ? I : twin_of<I>,
+                      cosine = I + twin_of<I> - sine;
+        slot<sine>(v) = m::sinpi(half_turns);
+        slot<cosine>(v) = m::cospi(half_turns);
+      }
+    } else if constexpr (knows_divisors<std::remove_cvref_t<Memory>>() && has_divisor_here<I>) {
+      const auto x = get<each.operand[0]>(u, v);
+      const auto quotient =
+          divide<I>(u, v, memory, std::make_integer_sequence<int, positions_of<each.operand[1]>>{});
+      if constexpr (is_apply<primitive::modulo_op>(each))
+        slot<I>(v) = x - get<each.operand[1]>(u, v) * quotient;
+      else
+        slot<I>(v) = quotient;
     } else if constexpr (is_apply<primitive::select_op>(each)) {
       if constexpr (is_uniform<each.operand[0]>)
         slot<I>(v) = slot<each.operand[0]>(u) ? get<each.operand[1]>(u, v) : get<each.operand[2]>(u, v);
@@ -205,12 +294,48 @@ private:
     }
   }
 
-  /// Of a gather: how many positions are computed.
-  template <int I> static constexpr int positions_of = std::popcount(node_at<Group, I>.function);
+  /// Of the sine and the cosine of one product, computed by this stage under one guard, the other; -1: none.
+  template <int I>
+  static constexpr int twin_of = [] {
+    const node each = node_at<Group, I>;
+    int found = -1;
+    for (int i = 0; i < Group::value.nodes.count; ++i) {
+      const node& other = Group::value.nodes[i];
+      const bool are_twins =
+          (is_apply<primitive::sin_of_product_op>(each) && is_apply<primitive::cos_of_product_op>(other)) ||
+          (is_apply<primitive::cos_of_product_op>(each) && is_apply<primitive::sin_of_product_op>(other));
+      if (are_twins && other.operand[0] == each.operand[0] && other.operand[1] == each.operand[1] &&
+          stage_of<Group, Kind, Index>.from[i] == source::computed &&
+          Group::plan.guards[i] == guard_at<Group, I>)
+        found = i;
+    }
+    return found;
+  }();
+  /// How many positions are computed of a gather.
+  template <int I>
+  static constexpr int positions_of =
+      node_at<Group, I>.op == opcode::gather ? std::popcount(node_at<Group, I>.function) : 0;
   template <int I, class T, class V, class Memory, int... P>
   SCANDSL_HD static auto gather(uniforms<T>& u, variables<V>& v, Memory& memory,
                                 std::integer_sequence<int, P...>) {
     return memory.gather(index_constant<I>{}, get<node_at<Group, I>.operand[P]>(u, v)...);
+  }
+
+  /// Whether node I's divisor is known at launch, and here where in its table it is.
+  template <int I>
+  static constexpr bool has_divisor_here = [] {
+    if constexpr (divides_by_launch_number<Group, I>) {
+      constexpr int divisor = node_at<Group, I>.operand[1];
+      return node_at<Group, divisor>.op == opcode::parameter || from<divisor> == source::computed;
+    }
+    return false;
+  }();
+  template <int I, class T, class V, class Memory, int... P>
+  SCANDSL_HD static auto divide(uniforms<T>& u, variables<V>& v, Memory& memory,
+                                std::integer_sequence<int, P...>) {
+    constexpr node each = node_at<Group, I>;
+    return memory.floor_quotient(index_constant<I>{}, get<each.operand[0]>(u, v),
+                                 get<node_at<Group, each.operand[1]>.operand[P]>(u, v)...);
   }
 
   template <int S, class T, class V, class Memory>

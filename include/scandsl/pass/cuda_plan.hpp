@@ -23,6 +23,8 @@ struct cuda_strip_policy {
   /// Bytes side by side: pieces of a row under 128 bytes cost bandwidth.
   static constexpr int fewest_bytes = 128;
   static constexpr int most_lane_threads = 256;
+  /// So many blocks a multiprocessor are enough for strips to be as wide as a block.
+  static constexpr int blocks_of_lone_threads = 16;
   /// Of programs of several sweeps: few lanes and many steps a thread, for each sweep joins the threads once
   /// more. (4 x 8 and 2 x 16 of 128 threads: 0.39 and 0.45 of a copy for the gradient of logcumsumexp.)
   static constexpr int lanes_of_sweeps = 2, steps_of_sweeps = 16;
@@ -50,6 +52,8 @@ struct cuda_row_policy {
   /// Of a cluster, so that a row of so many tiles is held in registers and read once. 16 is what an H200
   /// takes.
   static constexpr int most_blocks = 16;
+  /// In clusters a thread holds so many times as much, for they wait for each other.
+  static constexpr int more_in_clusters = 2;
 };
 
 /// Sizes of the look-back (exec/cuda/lookback.cuh).
@@ -86,7 +90,8 @@ struct cuda_tile_shape {
   int fewest_row_threads = 1;
   bool lookback = false;  ///< there is a look-back kernel; its threads' parts of a tile:
   int lookback_lanes = 8, lookback_steps = 8, lookback_vectors = 4;
-  bool clusters = false;  ///< there is a kernel for rows of several blocks
+  bool clusters = false;  ///< there is a kernel for rows of several blocks; a thread's part:
+  int cluster_vectors = 4;
 };
 
 struct cuda_kernel_plan {
@@ -97,6 +102,7 @@ struct cuda_kernel_plan {
   std::int64_t segments = 1;
   bool packed = false;
   int lane_threads = 1;
+  bool clustered = false;           ///< the blocks of a cluster hold a row
   std::int64_t lookback_tiles = 0;  ///< more than 0: a look-back, with so many tiles of each lane
 };
 
@@ -192,8 +198,10 @@ inline bool can_be_clustered(const program& p, const cuda_kernel_plan& plan, con
   const bool restarts = plan.chunk > 0 && plan.chunk_dimension < 0;
   const std::int64_t most_blocks = static_cast<std::int64_t>(std::bit_floor(
       static_cast<unsigned>(std::clamp(device.cluster_blocks, 1, cuda_row_policy::most_blocks))));
-  return shape.clusters && p.scans.count > 0 && !plan.packed && !restarts && plan.nest.walk.size() == 1 &&
-         length > tile && length <= tile * most_blocks;
+  const std::int64_t of_cluster =
+      most_blocks * cuda_row_policy::threads * shape.row_steps * shape.cluster_vectors;
+  return shape.clusters && most_blocks > 1 && p.scans.count > 0 && !plan.packed && !restarts &&
+         plan.nest.walk.size() == 1 && length > tile && length <= of_cluster;
 }
 
 /// Without scans nothing comes from the steps before: cuts the walk of `blocks` blocks into tiles of `tile`
@@ -247,8 +255,12 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
         detail::power_of_two_above((length + a_thread - 1) / a_thread, cuda_row_policy::threads);
     plan.lane_threads = std::max(plan.lane_threads, plan.packed ? 32 : shape.fewest_row_threads);
     if (detail::can_be_clustered(p, plan, shape, device, length)) {
-      plan.lane_threads = detail::power_of_two_above((length + a_thread - 1) / a_thread,
-                                                     cuda_row_policy::threads * cuda_row_policy::most_blocks);
+      const std::int64_t held = shape.row_steps * shape.cluster_vectors;
+      plan.lane_threads =
+          std::max(cuda_row_policy::threads,
+                   detail::power_of_two_above((length + held - 1) / held,
+                                              cuda_row_policy::threads * cuda_row_policy::most_blocks));
+      plan.clustered = true;
       return plan;
     }
     const std::int64_t blocks =
@@ -272,6 +284,13 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
   const int tile = shape.strip_threads / plan.lane_threads * shape.strip_steps;
   if (plan.lane_threads == fewest && tile > 128 && units / (2 * fewest) >= 4 * device.multiprocessors)
     plan.lane_threads = 2 * fewest;
+  // Threads that walk their lanes alone join no others.
+  const std::int64_t enough =
+      std::int64_t{cuda_strip_policy::blocks_of_lone_threads} * device.multiprocessors;
+  if (p.scans.count > 0 && table.sweeps == 1)
+    while (plan.lane_threads < std::min(shape.strip_threads, cuda_strip_policy::most_lane_threads) &&
+           units / (2 * plan.lane_threads) >= enough)
+      plan.lane_threads *= 2;
   const std::int64_t blocks = (units + plan.lane_threads - 1) / plan.lane_threads;
   detail::cut_map(p, table, plan, device, blocks, length,
                   std::int64_t{shape.strip_threads} / plan.lane_threads * shape.strip_steps);

@@ -25,22 +25,42 @@ struct tensor_argument {
   bool bound = false;
 };
 
-/// Division of numbers below 2^31 by one known at launch: (n * multiplier) >> (32 + shift).
-/// Granlund and Montgomery, "Division by invariant integers using multiplication", 1994.
+/// Division of numbers below 2^31 by one known at launch, at most 2^31: (n * multiplier) >> (31 + shift). By
+/// 0 the quotient is 0. Granlund and Montgomery, "Division by invariant integers using multiplication", 1994.
 struct small_divisor {
   std::uint32_t multiplier = 0, shift = 0;
 
   static small_divisor of(std::int64_t divisor) {
     small_divisor d;
+    if (divisor <= 0) return d;
     while ((std::int64_t{1} << d.shift) < divisor) ++d.shift;
-    if (divisor <= 1) return d;
-    d.shift -= 1;
     d.multiplier = static_cast<std::uint32_t>(
-        ((std::uint64_t{1} << (32 + d.shift)) + static_cast<std::uint64_t>(divisor) - 1) /
+        ((std::uint64_t{1} << (31 + d.shift)) + static_cast<std::uint64_t>(divisor) - 1) /
         static_cast<std::uint64_t>(divisor));
     return d;
   }
+  SCANDSL_HD std::uint32_t quotient(std::uint32_t n) const {
+#ifdef __CUDA_ARCH__
+    return __umulhi(n << 1, multiplier) >> shift;
+#else
+    return static_cast<std::uint32_t>(std::uint64_t{n} * multiplier >> 31 >> shift);
+#endif
+  }
+  /// Rounded down, of numbers of either sign: of x < 0 it is -1 - (-1 - x) / divisor.
+  SCANDSL_HD std::int32_t floor_quotient(std::int32_t x) const {
+    const std::int32_t sign = multiplier == 0 ? 0 : x >> 31;
+    return static_cast<std::int32_t>(quotient(static_cast<std::uint32_t>(x ^ sign))) ^ sign;
+  }
 };
+
+/// n / divisor of powers of two.
+SCANDSL_HD constexpr int quotient_of_powers(int n, int divisor) {
+#ifdef __CUDA_ARCH__
+  return n >> (31 - __clz(divisor));
+#else
+  return n / divisor;
+#endif
+}
 
 /// `Tensors` strides, in elements.
 template <int Tensors> struct strided_dimension {
@@ -64,6 +84,9 @@ template <int Tensors, int Computed, class C> struct kernel_arguments {
   computed_axis computed[computed_slots];
   std::int64_t table[computed_slots][max_table] =
       {};  ///< by computed position: the elements of its tensor, a table
+  /// The tables' elements and the parameters as divisors, where integers are divided by them.
+  small_divisor by_element[computed_slots][max_table] = {}, by_parameter[max_parameters] = {};
+  bool divides = false;  ///< none of these is negative, nor more than 2^31
   /// Outermost first. In a strip the last dimension counts vectors of lanes, and its strides are a vector's.
   strided_dimension<Tensors> lane[max_lane_dimensions];
   int lane_dimensions = 0;

@@ -98,6 +98,10 @@ template <class K> struct tile_policy {
   /// Rows of several blocks are held in registers where several sweeps need them. (Of one sweep, which reads
   /// its tiles once in any case, 0.64 of a copy for rows of two blocks; walked by one block: 0.75.)
   static constexpr bool clusters = streams && several_sweeps;
+  static constexpr int cluster_vectors = [] {
+    const int more = cuda_row_policy::more_in_clusters * row_vectors;
+    return more * width * step_bytes > 4 * row_held_words ? row_vectors : more;
+  }();
   /// Several rows share a warp in kernels of their own, where the types are known.
   static constexpr int fewest_row_threads = streams ? 1 : 32;
   static constexpr int lookback_lanes = [] {
@@ -134,7 +138,7 @@ template <class K> constexpr cuda_tile_shape tile_shape() {
   using policy = tile_policy<K>;
   return {policy::strip_lanes,    policy::strip_steps,        policy::strip_threads, policy::width,
           policy::row_vectors,    policy::fewest_row_threads, policy::looks_back,    policy::lookback_lanes,
-          policy::lookback_steps, policy::lookback_vectors,   policy::clusters};
+          policy::lookback_steps, policy::lookback_vectors,   policy::clusters,      policy::cluster_vectors};
 }
 
 template <int Tensors> void copy_dimension(const dimension& from, strided_dimension<Tensors>& to) {
@@ -187,6 +191,34 @@ void describe_computed_axes(const program& p, const problem& bound, const Check&
                                 : static_cast<const std::int64_t*>(b.view.data)[offset];
       }
     }
+  }
+}
+
+/// What integers are divided by, where that is known now.
+template <class A> void describe_divisors(const program& p, A& a) {
+  a.divides = true;
+  const auto describe = [&](std::int64_t divisor, small_divisor& by) {
+    if (divisor < 0 || divisor > (std::int64_t{1} << 31))
+      a.divides = false;
+    else
+      by = small_divisor::of(divisor);
+  };
+  int slot_of[max_tensors] = {};
+  for (int t = 0, next = 0; t < p.tensors.count; ++t) {
+    slot_of[t] = next;
+    for (int i = 0; i < p.tensors[t].axes.count; ++i)
+      if (p.tensors[t].place[i] == tensor_decl::computed) ++next;
+  }
+  for (const node& n : p.nodes) {
+    if (!is_apply<primitive::floor_divide_op>(n) && !is_apply<primitive::modulo_op>(n)) continue;
+    const node& divisor = p.nodes[n.operand[1]];
+    if (divisor.op == opcode::parameter)
+      describe(static_cast<std::int64_t>(bits_as_integer(a.parameters[divisor.target])),
+               a.by_parameter[divisor.target]);
+    if (divisor.op != opcode::gather || p.tensors[divisor.target].role != tensor_role::table) continue;
+    const int slot = slot_of[divisor.target];
+    for (std::int64_t at = 0; at < a.computed[slot].positions; ++at)
+      describe(a.table[slot][at], a.by_element[slot][at]);
   }
 }
 
@@ -245,6 +277,7 @@ typename K::arguments make_arguments(const cuda_kernel_plan& plan, const program
   for (int i = 0; i < p.parameters.count; ++i)
     a.parameters[i] = as_parameter<C>(p.parameters[i], bound.parameters[static_cast<std::size_t>(i)]);
   describe_computed_axes(p, bound, check_rank, a);
+  describe_divisors(p, a);
   if (table.segment_axis >= 0) {
     const std::vector<dimension> segments =
         detail::merged(space.axis[static_cast<std::size_t>(table.segment_axis)]);
@@ -321,7 +354,9 @@ template <class K>
 using strip_of =
     strip<K, tile_policy<K>::strip_lanes, tile_policy<K>::strip_steps, tile_policy<K>::strip_threads>;
 template <class K, int RowThreads>
-using row_of = row<K, tile_policy<K>::width, tile_policy<K>::row_vectors, RowThreads>;
+using row_of = row<K, tile_policy<K>::width,
+                   RowThreads == whole_blocks ? tile_policy<K>::cluster_vectors : tile_policy<K>::row_vectors,
+                   RowThreads>;
 template <class K>
 using lookback_strip_of = strip<K, tile_policy<K>::lookback_lanes, tile_policy<K>::lookback_steps,
                                 cuda_lookback_policy::strip_threads>;
@@ -376,7 +411,7 @@ auto with_arrangement(const cuda_kernel_plan& plan, const typename K::arguments&
   if constexpr (tile_policy<K>::fewest_row_threads < 32)
     if (a.lane_threads < 32) return f(std::type_identity<row_of<K, part_of_warp>>{});
   if constexpr (tile_policy<K>::clusters)
-    if (a.lane_threads > cuda_row_policy::threads) return f(std::type_identity<row_of<K, whole_blocks>>{});
+    if (plan.clustered) return f(std::type_identity<row_of<K, whole_blocks>>{});
   return f(std::type_identity<row_of<K, whole_warps>>{});
 }
 

@@ -68,7 +68,7 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
   };
 
   static constexpr __host__ __device__ int tile_steps(int lane_threads) {
-    return threads / lane_threads * Steps;
+    return quotient_of_powers(threads, lane_threads) * Steps;
   }
   /// Elements of shared memory in which warps exchange states, twice.
   static constexpr int exchange_elements(int lane_threads) {

@@ -34,12 +34,25 @@ __device__ __forceinline__ std::int64_t walk_offset(const A& a, int t, std::int6
 }
 
 /// Offset of a computed position.
-__device__ __forceinline__ std::int64_t computed_offset(const computed_axis& axis, std::int64_t position) {
-  if (axis.dimensions == 1) return position * axis.stride[0];
+static __device__ __noinline__ std::int64_t offset_in_dimensions(const computed_axis& axis,
+                                                                 std::int64_t position) {
   std::int64_t sum = 0;
 #pragma unroll 1
   for (int d = axis.dimensions - 1; d >= 0; --d) sum += split_off(position, axis.extent[d]) * axis.stride[d];
   return sum;
+}
+__device__ __forceinline__ std::int64_t computed_offset(const computed_axis& axis, std::int64_t position) {
+  return axis.dimensions == 1 ? position * axis.stride[0] : offset_in_dimensions(axis, position);
+}
+
+/// Whether an axis has a position.
+__device__ __forceinline__ bool has(const computed_axis& axis, std::int32_t position) {
+  const std::int64_t beyond =
+      axis.positions < (std::int64_t{1} << 31) ? axis.positions : std::int64_t{1} << 31;
+  return static_cast<std::uint32_t>(position) < static_cast<std::uint32_t>(beyond);
+}
+__device__ __forceinline__ bool has(const computed_axis& axis, std::int64_t position) {
+  return static_cast<std::uint64_t>(position) < static_cast<std::uint64_t>(axis.positions);
 }
 
 /// A stretch of the walk, no longer than a tile.
@@ -137,6 +150,27 @@ __device__ __forceinline__ void load_lanes(const tensor_argument& memory, std::i
   }
 }
 
+/// Elements of any type where they exist, else 0.
+template <int Lanes, class V>
+__device__ __forceinline__ void load_where(const tensor_argument& memory, const std::int64_t (&offset)[Lanes],
+                                           const bool (&exists)[Lanes], V (&values)[Lanes]) {
+  const auto load = [&](auto&& at) {
+#pragma unroll
+    for (int lane = 0; lane < Lanes; ++lane) values[lane] = exists[lane] ? at(offset[lane]) : V(0);
+  };
+  // What is once a lane mostly is of these types.
+  if constexpr (std::is_integral_v<V>) {
+    if (memory.type == dtype::int32) {
+      const auto* data = static_cast<const std::int32_t*>(memory.data);
+      return load([&](std::int64_t at) { return static_cast<V>(data[at]); });
+    }
+  } else if (memory.type == dtype::float32) {
+    const auto* data = static_cast<const float*>(memory.data);
+    return load([&](std::int64_t at) { return widen<float, V>(data[at]); });
+  }
+  load([&](std::int64_t at) { return element_at<V>(memory, at); });
+}
+
 /// What node I, a load, reads at offset() of its tensor; 0 where nothing exists.
 template <class Group, int I, class C, class A, class Offset>
 __device__ __forceinline__ value_of_node<Group, I, C> load_at(const A& a, bool exists, Offset offset) {
@@ -151,6 +185,14 @@ __device__ __forceinline__ value_of_node<Group, I, C> load_at(const A& a, bool e
   }
 }
 
+template <class C>
+inline constexpr bool has_small_integers = std::is_same_v<typename arithmetic<C>::integer, std::int32_t>;
+
+/// For divisors that are seldom met.
+static __device__ __noinline__ std::int32_t floor_divide_anyhow(std::int32_t x, std::int32_t y) {
+  return arithmetic<std::int32_t>::floor_divide(x, y);
+}
+
 /// What node I, a gather, reads at the computed positions, its tensor's other dimensions being at offset().
 template <class Group, int I, class C, class A, class Offset, class... Position>
 __device__ __forceinline__ value_of_node<Group, I, C> gather_at(const A& a, bool exists, Offset offset,
@@ -161,7 +203,7 @@ __device__ __forceinline__ value_of_node<Group, I, C> gather_at(const A& a, bool
   using V = value_of_node<Group, I, C>;
   if (declared.optional && !a.tensor[t].bound) return static_cast<V>(declared.fallback);
   int which = first;
-  ((exists = exists && positions >= 0 && positions < a.computed[which++].positions), ...);
+  ((exists = exists && has(a.computed[which++], positions)), ...);
   if (!exists) return V(0);
   if constexpr (declared.role == tensor_role::table) {
     return saturated<V>(a.table[first][(positions + ...)]);
@@ -170,6 +212,22 @@ __device__ __forceinline__ value_of_node<Group, I, C> gather_at(const A& a, bool
     which = first;
     ((at += computed_offset(a.computed[which++], positions)), ...);
     return element_at<V>(a.tensor[t], at);
+  }
+}
+
+/// x divided by node I's divisor, a number known at launch, rounded down; 0 where that is 0.
+template <class Group, int I, class A, class... Position>
+__device__ __forceinline__ std::int32_t floor_quotient_at(const A& a, std::int32_t x, Position... position) {
+  constexpr node divisor = node_at<Group, node_at<Group, I>.operand[1]>;
+  if constexpr (divisor.op == opcode::parameter) {
+    if (a.divides) return a.by_parameter[divisor.target].floor_quotient(x);
+    return floor_divide_anyhow(x, bits_as_integer(a.parameters[divisor.target]));
+  } else {
+    constexpr int slot = computed_before<Group, divisor.target, 0>;
+    const auto at = (position + ...);
+    const bool exists = has(a.computed[slot], at);
+    if (a.divides) return (exists ? a.by_element[slot][at] : small_divisor{}).floor_quotient(x);
+    return floor_divide_anyhow(x, exists ? saturated<std::int32_t>(a.table[slot][at]) : 0);
   }
 }
 
@@ -205,9 +263,7 @@ template <class K, int Lanes> struct lane_group {
         if (a.small) {
           const auto number = static_cast<std::uint32_t>(rest),
                      extent = static_cast<std::uint32_t>(a.lane[d].extent);
-          const small_divisor by = a.lane[d].by;
-          const std::uint32_t quotient =
-              by.multiplier == 0 ? number : __umulhi(number, by.multiplier) >> by.shift;
+          const std::uint32_t quotient = a.lane[d].by.quotient(number);
           at = number - quotient * extent;
           rest = quotient;
         } else {
@@ -307,34 +363,97 @@ template <class K, int Lanes> struct lane_group {
     });
   }
 
-  template <int B> struct boundary_memory {
-    static constexpr bool takes_branches = true;
-    lane_group& lanes;
-    const offsets_at_boundary<B>& first;
+  /// What one lane computes at a boundary.
+  template <int B> struct lane_at_boundary {
+    const lane_group& lanes;
     int lane;
-    __device__ __forceinline__ std::int64_t offset(int t) const {
-      return first.of[t] + lane * lanes.a.inner_stride[t];
-    }
-    template <int I> __device__ __forceinline__ value_of_node<group, I, C> read(index_constant<I>) const {
-      constexpr node each = node_at<group, I>;
-      constexpr int kept_at = position_in<kept_nodes<group>, I>;
-      if constexpr (kept_at >= 0 && each.op != opcode::load)
-        return from_kept<group, I>(lanes.kept[kept_at][lane]);
-      else
-        return load_at<group, I, C>(lanes.a, lane < lanes.valid, [&] { return offset(each.target); });
-    }
-    template <int I, class... Position>
-    __device__ __forceinline__ value_of_node<group, I, C> gather(index_constant<I>,
-                                                                 Position... positions) const {
-      return gather_at<group, I, C>(
-          lanes.a, lane < lanes.valid, [&] { return offset(node_at<group, I>.target); }, positions...);
-    }
     template <int S, int Component>
     __device__ __forceinline__ C last(index_constant<S>, index_constant<Component>) const {
       return std::get<Component>(state_of<S>(lanes.carry[lane]));
     }
-    template <int S, class Element, class Before, class After>
-    __device__ __forceinline__ void advance(index_constant<S>, const Element&, Before&&, After&&) const {}
+    static constexpr bool knows_divisors = has_small_integers<C>;
+    template <int I, class... Position>
+    __device__ __forceinline__ std::int32_t floor_quotient(index_constant<I>, std::int32_t x,
+                                                           Position... position) const {
+      return floor_quotient_at<group, I>(lanes.a, x, position...);
+    }
+  };
+  /// What the lanes read at a boundary.
+  template <int B> struct boundary_memory {
+    static constexpr bool takes_branches = true;
+    const lane_group& lanes;
+    const offsets_at_boundary<B>& first;
+
+    __device__ __forceinline__ lane_at_boundary<B> of_lane(int lane) const { return {lanes, lane}; }
+    template <int I>
+    __device__ __forceinline__ void read(index_constant<I>,
+                                         value_of_node<group, I, C> (&values)[Lanes]) const {
+      constexpr node each = node_at<group, I>;
+      constexpr int kept_at = position_in<kept_nodes<group>, I>;
+      if constexpr (kept_at >= 0 && each.op != opcode::load) {
+#pragma unroll
+        for (int lane = 0; lane < Lanes; ++lane)
+          values[lane] = from_kept<group, I>(lanes.kept[kept_at][lane]);
+      } else {
+        constexpr int t = each.target;
+        constexpr tensor_decl declared = tensor_at<group, t>;
+        using V = value_of_node<group, I, C>;
+        std::int64_t offset[Lanes];
+        bool exists[Lanes];
+#pragma unroll
+        for (int lane = 0; lane < Lanes; ++lane) {
+          offset[lane] = first.of[t] + lane * lanes.a.inner_stride[t];
+          exists[lane] = lane < lanes.valid;
+          if constexpr (declared.role == tensor_role::positions) values[lane] = static_cast<V>(offset[lane]);
+          if constexpr (declared.optional) values[lane] = static_cast<V>(declared.fallback);
+        }
+        if constexpr (declared.role != tensor_role::positions)
+          if (!declared.optional || lanes.a.tensor[t].bound)
+            load_where(lanes.a.tensor[t], offset, exists, values);
+      }
+    }
+    template <int I, int Positions>
+    __device__ __forceinline__ void
+    gather(index_constant<I>, const typename arithmetic<C>::integer (&positions)[Positions][Lanes],
+           value_of_node<group, I, C> (&values)[Lanes]) const {
+      constexpr int t = node_at<group, I>.target, slot = computed_before<group, t, 0>;
+      constexpr tensor_decl declared = tensor_at<group, t>;
+      using V = value_of_node<group, I, C>;
+      const auto& a = lanes.a;
+      if (declared.optional && !a.tensor[t].bound) {
+#pragma unroll
+        for (int lane = 0; lane < Lanes; ++lane) values[lane] = static_cast<V>(declared.fallback);
+        return;
+      }
+      std::int64_t offset[Lanes];
+      bool exists[Lanes];
+#pragma unroll
+      for (int lane = 0; lane < Lanes; ++lane) {
+        exists[lane] = lane < lanes.valid;
+        offset[lane] = first.of[t] + lane * a.inner_stride[t];
+      }
+#pragma unroll
+      for (int p = 0; p < Positions; ++p) {
+        const computed_axis& axis = a.computed[slot + p];
+#pragma unroll
+        for (int lane = 0; lane < Lanes; ++lane) exists[lane] = exists[lane] & has(axis, positions[p][lane]);
+        if (axis.dimensions == 1) {
+#pragma unroll
+          for (int lane = 0; lane < Lanes; ++lane) offset[lane] += positions[p][lane] * axis.stride[0];
+        } else {
+#pragma unroll
+          for (int lane = 0; lane < Lanes; ++lane)
+            offset[lane] += offset_in_dimensions(axis, positions[p][lane]);
+        }
+      }
+      if constexpr (declared.role == tensor_role::table) {
+#pragma unroll
+        for (int lane = 0; lane < Lanes; ++lane)
+          values[lane] = exists[lane] ? saturated<V>(a.table[slot][positions[0][lane]]) : V(0);
+      } else {
+        load_where(a.tensor[t], offset, exists, values);
+      }
+    }
   };
 
   /// Evaluates boundary B: keeps what later stages read, seeds the scans of sweep B, stores what is due.
@@ -342,10 +461,11 @@ template <class K, int Lanes> struct lane_group {
     using here = stage<group, stage_kind::boundary, B>;
     auto u = here::evaluate_uniforms(a.parameters);
     const offsets_at_boundary<B> first(*this);
+    typename here::template variables<C> values[Lanes];
+    here::evaluate_lanes(u, values, boundary_memory<B>{*this, first});
 #pragma unroll
     for (int lane = 0; lane < Lanes; ++lane) {
-      typename here::template variables<C> v;
-      here::evaluate(u, v, boundary_memory<B>{*this, first, lane});
+      auto& v = values[lane];
       for_each_index(std::make_integer_sequence<int, stage_of<group, stage_kind::boundary, B>.keeps.count>{},
                      [&]<int N>(index_constant<N>) {
                        constexpr int node_index = stage_of<group, stage_kind::boundary, B>.keeps[N];
@@ -429,6 +549,12 @@ template <class K, stage_kind Kind, int Sweep, int Round, bool Framed, class Til
                                                                Position... positions) const {
     return gather_at<group, I, C>(
         tile.thread.a, exists(), [&] { return offset<node_at<group, I>.target>(); }, positions...);
+  }
+  static constexpr bool knows_divisors = has_small_integers<C>;
+  template <int I, class... Position>
+  __device__ __forceinline__ std::int32_t floor_quotient(index_constant<I>, std::int32_t x,
+                                                         Position... position) const {
+    return floor_quotient_at<group, I>(tile.thread.a, x, position...);
   }
   __device__ __forceinline__ bool exists() const {
     return step < tile.steps(run) && Tile::lane_of(run) < tile.thread.valid;

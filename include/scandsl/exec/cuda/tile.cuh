@@ -202,9 +202,10 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
         if (!memory.bound || !this->whole(t)) return;
         const T* at = static_cast<const T*>(memory.data) + this->first(t);
         const std::int64_t next = this->next(t);
-#pragma unroll
-        for (int v = 0; v < vectors; ++v, at += next)
-          if (this->has(v)) copy_async<vector_bytes<I>>(in_stage<I>(stage, v), at);
+        for_each_vector([&](int v, bool exists) {
+          if (exists) copy_async<vector_bytes<I>>(in_stage<I>(stage, v), at);
+          at += next;
+        });
       }
     });
   }
@@ -422,6 +423,17 @@ private:
     });
   }
 
+  /// Calls f(v, whether it has vector v); it has the first ones. Mostly all: then none has to be asked for.
+  template <class F> __device__ __forceinline__ void for_each_vector(F&& f) const {
+    if (this->has(vectors - 1)) {
+#pragma unroll
+      for (int v = 0; v < vectors; ++v) f(v, true);
+    } else {
+#pragma unroll
+      for (int v = 0; v < vectors; ++v) f(v, this->has(v));
+    }
+  }
+
   template <int I, class Byte> static __device__ __forceinline__ Byte* in_stage(Byte* stage, int v) {
     return stage + stage_offset<I> + (v * Place::threads + static_cast<int>(threadIdx.x)) * vector_bytes<I>;
   }
@@ -440,19 +452,18 @@ private:
     }
     if (!std::is_same_v<T, any_type> && this->whole(t)) {
       if constexpr (Staged) {
-#pragma unroll
-        for (int v = 0; v < vectors; ++v) {
+        for_each_vector([&](int v, bool exists) {
           registers.vector[v] = {};
-          if (this->has(v)) registers.vector[v].load(reinterpret_cast<const E*>(in_stage<I>(stage, v)));
-        }
+          if (exists) registers.vector[v].load(reinterpret_cast<const E*>(in_stage<I>(stage, v)));
+        });
       } else {
         const E* at = static_cast<const E*>(memory.data) + this->first(t);
         const std::int64_t next = this->next(t);
-#pragma unroll
-        for (int v = 0; v < vectors; ++v, at += next) {
+        for_each_vector([&](int v, bool exists) {
           registers.vector[v] = {};
-          if (this->has(v)) registers.vector[v].load(at);
-        }
+          if (exists) registers.vector[v].load(at);
+          at += next;
+        });
       }
       turn_round(registers);
     } else if (!std::is_same_v<T, any_type> && memory.mode == access::same) {
@@ -512,9 +523,10 @@ private:
       E* at = static_cast<E*>(memory.data) + this->first(Tensor);
       const std::int64_t next = this->next(Tensor);
       turn_round(values);
-#pragma unroll
-      for (int v = 0; v < vectors; ++v, at += next)
-        if (this->has(v)) values.vector[v].store(at);
+      for_each_vector([&](int v, bool exists) {
+        if (exists) values.vector[v].store(at);
+        at += next;
+      });
     } else {
 #pragma unroll
       for (int v = 0; v < vectors; ++v)
