@@ -89,6 +89,33 @@ TEST_CASE("rows longer than a block's tile are a cluster's", "[pass][cuda]") {
   CHECK(threads(65536, {}, 100) <= 256);   // chunks are lanes
 }
 
+TEST_CASE("in a cluster a thread holds more", "[pass][cuda]") {
+  cuda_tile_shape shape;
+  shape.row_vectors = 4, shape.clusters = true, shape.cluster_vectors = 8;
+  const auto plan = [&](std::int64_t steps) {
+    const program& p = kernel_program<summed, 0>;
+    problem bound = unbound_problem(p);
+    for (const char* id : {"x", "y"})
+      bound.tensors[static_cast<std::size_t>(p.find_tensor(make_name(id)))] = {
+          true, {nullptr, dtype::bfloat16, true, 2, {dims{{40, steps}}, dims{{steps, 1}}}}};
+    return plan_cuda_kernel(p, kernel_table<summed, 0>, bound, make_iteration_space(p, bound), shape, {});
+  };
+  CHECK(!plan(256 * 32).clustered);
+  CHECK(plan(256 * 32 + 1).clustered);  // a cluster of one block
+  CHECK(plan(256 * 64).lane_threads == 256);
+  CHECK(plan(256 * 64 + 1).lane_threads == 512);
+  CHECK(plan(16 * 256 * 64).lane_threads == 16 * 256);
+  CHECK(!plan(16 * 256 * 64 + 1).clustered);
+}
+
+TEST_CASE("where there are lanes enough, a thread walks its lanes alone", "[pass][cuda]") {
+  const auto threads = [](std::int64_t lanes) {
+    return plan_for<summed>({{lanes, 1}}, {{12, lanes}}).lane_threads;
+  };
+  CHECK(threads(std::int64_t{8192} * 12 * 128) == 256);
+  CHECK(threads(2048) < 256);
+}
+
 TEST_CASE("what is computed once for all steps is computed once where there are blocks enough",
           "[pass][cuda]") {
   const auto pieces = [](std::int64_t lanes, std::int64_t steps) {

@@ -1,5 +1,7 @@
 #include "scandsl/pass/expand_sums.hpp"
 
+#include <algorithm>
+
 #include "scandsl/pass/gradient.hpp"
 #include "scandsl/pass/prepare.hpp"
 #include "support/catch.hpp"
@@ -43,7 +45,57 @@ static_assert(expanded.scans.count == 3 && expanded.scans[2].same_direction(expa
               expanded.scans[2].reversed);
 static_assert(kernels_of<expanded>.programs.count == 1 && kernel_schedule<expanded, 0>.sweeps == 2);
 
+// What a scan gives by packed sequences is summed by them, in the same walk, and then over them.
+constexpr axis<"s"> s;
+constexpr tensor<"a"> a;
+constexpr tensor<"offsets"> offsets;
+constexpr auto packed_walk = scan(decayed_sum, over(n).restart_at(offsets(s)), a(d), x(n, d));
+/// The sum of what the walk gives, over n and d, and that of x.
+constexpr program packed_sums = [] {
+  builder made;
+  made.result = op<"packed_sums">(out<"total">(n, d) = packed_walk, out<"of_x">(n, d) = x(n, d));
+  for (store_decl& store : made.result.stores) {
+    store.value = made.sum(store.value, made.result.tensors[store.tensor].mask());
+    made.result.tensors[store.tensor].axes.count = 0;
+  }
+  return prune(made.result);
+}();
+constexpr program dpacked = gradient(op<"packed">(out<"y">(n, d) = packed_walk));
+static_assert(kernels_of<dpacked>.programs.count == 2 && kernel_schedule<dpacked, 0>.sweeps == 2);
+constexpr int packed_scans(const program& p) {
+  int count = 0;
+  for (const scan_decl& each : p.scans) count += each.offsets >= 0;
+  return count;
+}
+static_assert(packed_scans(expand_sums(packed_sums)) == 2);  // the sum of x alone goes through no sequences
+
 }  // namespace
+
+TEST_CASE("a sum of packed scans' values is that of all sequences", "[pass][expand_sums]") {
+  random_case c;
+  c.inputs = {{"x", {{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, {5, 2}}}, {"a", {{0.5, 2}, {2}}}};
+  c.extents = {{"n", 5}, {"d", 2}, {"s", 1}};
+  for (const std::vector<double>& boundaries :
+       std::vector<std::vector<double>>{{}, {0, 5}, {0, 2, 2, 3, 5}, {0, 0, 5, 5}}) {
+    if (!boundaries.empty()) {
+      c.inputs["offsets"] = {boundaries, {static_cast<std::int64_t>(boundaries.size())}};
+      c.extents["s"] = static_cast<std::int64_t>(boundaries.size()) - 1;
+    }
+    double total = 0;
+    for (int j = 0; j < 2; ++j) {
+      double carry = 0;
+      for (int i = 0; i < 5; ++i) {
+        if (std::find(boundaries.begin(), boundaries.end(), i) != boundaries.end()) carry = 0;
+        carry = carry * c.inputs["a"].values[static_cast<std::size_t>(j)] + 2 * i + j + 1;
+        total += carry;
+      }
+    }
+    for (const program& p : {packed_sums, expand_sums(packed_sums)}) {
+      CHECK(c.expected(p).at("total").values == std::vector<double>{total});
+      CHECK(c.expected(p).at("of_x").values == std::vector<double>{55});
+    }
+  }
+}
 
 TEST_CASE("sums and the scans that they become have the same values", "[pass][expand_sums]") {
   random_case c;
