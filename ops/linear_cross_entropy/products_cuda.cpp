@@ -184,8 +184,8 @@ public:
     check(launch(algorithm, stream, with, p), "cublasLtMatmul");
   }
 
-  /// Takes the fastest of what is offered. They take turns, since a GPU that draws much power slows down, and
-  /// each turn is long enough to be timed.
+  /// Takes the fastest of what is offered, if any of it runs. They take turns, since a GPU that draws much
+  /// power slows down, and a turn has as many launches as take long enough to be timed.
   void time(cudaStream_t stream, const setting& with, const product& p) {
     constexpr int turns = 4;
     constexpr float long_enough = 0.5F;  // milliseconds
@@ -301,7 +301,7 @@ public:
     if (file.find(key, choice) && product.take(choice)) return;
     if (is_capturing(stream)) return;
     product.time(stream, with, p);
-    file.append(key, product.choice());
+    if (product.is_decided()) file.append(key, product.choice());
   }
 
 private:

@@ -35,18 +35,21 @@ SPILLS = [
     # Two operands of 32 elements a thread wait in registers.
     ("decayed_sum *16 stream row*", 4),
     ("decayed_sum.gradient_without_decay bfloat16 stream row*", 64),
+    ("decayed_sum.gradient_without_decay_per_lane * stream strip*", 8),
     # A look-back's blocks and their scouts leave 96 or 128. The numbers and addresses of the tiles that a
     # block has begun wait between the turns of its loop.
     ("logcumsumexp * lookback strip*", 40),
     ("decayed_sum * lookback strip*", 16),
-    ("decayed_sum.gradient_without_decay * lookback strip*", 80),
+    ("decayed_sum.program_per_lane * lookback strip*", 40),
+    ("decayed_sum.gradient_without_decay* lookback strip*", 80),
     ("logcumsumexp * lookback row*", 12),
     ("decayed_sum * lookback row*", 8),
-    ("decayed_sum.gradient_without_decay * lookback row*", 32),
+    ("decayed_sum.gradient_without_decay* lookback row*", 32),
     # Gradients hold two or three operands of 32 elements a thread, and what their first sweep leaves. Rows
     # of several tiles wait for a kernel that keeps them in shared memory.
     ("logcumsumexp.gradient_program * stream row*", 120),
     ("logcumsumexp.gradient_program * strip*", 24),
+    ("decayed_sum.gradient_per_lane * stream *", 100),
     ("decayed_sum.gradient_per_element * one_tile row*", 24),
     ("decayed_sum.gradient_per_element * stream row*", 160),
     # Positional encodings are not tuned: a product's sine and cosine for each of a thread's elements.
@@ -60,7 +63,8 @@ NARROW = [
     # Four lanes of 16 bits a thread: eight lanes' states would not fit in its registers.
     "logcumsumexp *16 lookback strip<4*",
     "decayed_sum *16 lookback strip<4*",
-    "decayed_sum.gradient_without_decay *16 lookback strip<4*",
+    "decayed_sum.program_per_lane *16 lookback strip<4*",
+    "decayed_sum.gradient_without_decay*16 lookback strip<4*",
     # What a sum along a lane gives is one number.
     "decayed_sum.gradient_per_lane *",
     "*lrpe_cosine.*_dtheta *",
@@ -95,11 +99,13 @@ def short_name(symbol: str) -> tuple:
     plain = symbol.strip().replace("scandsl::", "").replace("cuda_detail::", "").removeprefix("void ")
     plain = plain.removeprefix("ops::(anonymous namespace)::")
     kind = re.match(r"\w+", plain)[0]
-    typed = re.search(r"(?:kernel|framed)_group<(?:ops::)?([\w:]+), \d+>, (\w+), (\w+)", plain)
+    typed = re.search(r"(?:kernel|framed)_group<(?:ops::)?([\w:]+), \d+>, (\w+), ([\w, ]+)", plain)
     if not typed:
         return kind, plain
     arrangement = re.search(r"\b(strip|row)<typed_kernel<.*>, ((?:-?\d+(?:, )?)+)> ?>\(", plain)
-    op, compute, element = typed.groups()
+    op, compute, types = typed.groups()
+    # What is read once a lane is of any type all the same.
+    element = next((each for each in types.split(", ") if each != "any_type"), "any_type")
     op = op.removesuffix("_program::program").replace("_program::", ".")  # decayed_sum.gradient_per_step
     elements = f"{compute} any" if element == "any_type" else element
     where = f"{arrangement[1]}<{arrangement[2]}>" if arrangement else ""

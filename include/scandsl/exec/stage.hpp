@@ -39,18 +39,14 @@ template <class Group, int I> constexpr int find_log_sum_value() {
   }
 }
 
-/// The log-sum scan whose m node I is, the last one too, or by a condition that or a number; -1: none.
-template <class Group, int I> constexpr int find_log_sum_maximum() {
+/// The log-sum scan whose m node I is, at some step or the last one; -1: none.
+template <class Group, int I>
+inline constexpr int log_sum_maximum_of = [] {
   constexpr node each = node_at<Group, I>;
-  if constexpr (is_apply<primitive::select_op>(each)) {
-    return node_at<Group, each.operand[1]>.op == opcode::constant
-               ? find_log_sum_maximum<Group, each.operand[2]>()
-               : -1;
-  } else {
-    return is_scan_value(each) && each.component == 0 && scan_at<Group, each.target>.log_sum ? each.target
-                                                                                             : -1;
-  }
-}
+  const bool is_maximum =
+      is_scan_value(each) && each.component == 0 && Group::value.scans[each.target].log_sum;
+  return is_maximum ? each.target : -1;
+}();
 
 /// What is computed otherwise while the m of log-sum Scan stays as it is.
 enum class frame_form {
@@ -69,7 +65,7 @@ template <class Group, int I> constexpr framed_node find_framed_node() {
   if constexpr (is_apply<primitive::exp_op>(each)) {
     constexpr node gap = node_at<Group, each.operand[0]>;
     if constexpr (is_apply<primitive::subtract_op>(gap))
-      return {frame_form::exponential, find_log_sum_maximum<Group, gap.operand[1]>()};
+      return {frame_form::exponential, log_sum_maximum_of<Group, gap.operand[1]>};
   } else if constexpr (is_apply<primitive::exp_difference_op>(each)) {
     constexpr int left = log_sum_of<Group, each.operand[0], 0>;
     return {frame_form::one, left == log_sum_of<Group, each.operand[1], 0> ? left : -1};
@@ -97,13 +93,15 @@ template <class Memory, int I> constexpr bool remembers() {
     return false;
 }
 
-/// Whether node I divides integers by a parameter or an element of a table: numbers known at launch.
+/// Whether node I divides integers by a parameter or an element of a table that is always bound: numbers
+/// known at launch.
 template <class Group, int I> constexpr bool find_divides_by_launch_number() {
   constexpr node each = node_at<Group, I>;
   if constexpr (is_apply<primitive::floor_divide_op>(each) || is_apply<primitive::modulo_op>(each)) {
     constexpr node divisor = node_at<Group, each.operand[1]>;
     return divisor.op == opcode::parameter ||
-           (divisor.op == opcode::gather && tensor_at<Group, divisor.target>.role == tensor_role::table);
+           (divisor.op == opcode::gather && tensor_at<Group, divisor.target>.role == tensor_role::table &&
+            !tensor_at<Group, divisor.target>.optional);
   }
   return false;
 }

@@ -64,67 +64,6 @@ constexpr node_id exponential(rewriting& copy, const node& old, const weighted_s
   return no_node;
 }
 
-/// A softmax times what is the same all along the scan, w = exp(x - y) g with y the last value of the scan of
-/// x: once a row m, and g / s. Or by a flag 0 where x is -inf, for all of a row may be, and y be -inf too:
-/// then the row's m counts as 0, and no element has to be looked at. Not where the share is used beside that:
-/// it would be computed twice.
-struct weighted_share {
-  node_id share = no_node, weight = no_node;
-  bool guarded = false;
-};
-class weighted_share_finder {
-public:
-  constexpr explicit weighted_share_finder(const program& p) : p_(p) {
-    const liveness live(p);
-    for (int i = 0; i < p.nodes.count; ++i)
-      if (live.nodes[i])
-        for (const node_id operand : p.nodes[i].operand)
-          if (operand != no_node) ++users_[operand];
-  }
-  constexpr weighted_share operator()(const node& n) const {
-    if (!is_apply<primitive::select_op>(n)) return product(n);
-    const node &flag = p_.nodes[n.operand[0]], &none = p_.nodes[n.operand[1]];
-    if (!is_apply<primitive::equal_op>(flag) || !is_number(none, 0.0)) return {};
-    weighted_share found = product(p_.nodes[n.operand[2]]);
-    if (found.share == no_node) return {};
-    const node_id x = p_.nodes[p_.nodes[found.share].operand[0]].operand[0];
-    found.guarded = true;
-    for (int k = 0; k < 2; ++k)
-      if (flag.operand[k] == x && is_number(p_.nodes[flag.operand[1 - k]], -inf)) return found;
-    return {};
-  }
-
-private:
-  const program& p_;
-  int users_[max_nodes] = {};
-
-  static constexpr bool is_number(const node& n, double value) {
-    return n.op == opcode::constant && n.value == value;
-  }
-  constexpr weighted_share product(const node& n) const {
-    if (!is_apply<primitive::multiply_op>(n)) return {};
-    for (int k = 0; k < 2; ++k) {
-      const int scan = users_[n.operand[k]] == 1 ? softmax_of(p_, p_.nodes[n.operand[k]]) : -1;
-      if (scan >= 0 && (p_.nodes[n.operand[1 - k]].axes & axis_bit(p_.scans[scan].axis)) == 0)
-        return {n.operand[k], n.operand[1 - k]};
-    }
-    return {};
-  }
-};
-
-constexpr node_id weighted_exponential(rewriting& copy, const node& old, const weighted_share_finder& find,
-                                       const weighted_sum_list& joined) {
-  const weighted_share found = find(old);
-  if (found.share == no_node) return no_node;
-  const node& gap = copy.source.nodes[copy.source.nodes[found.share].operand[0]];
-  const log_sum_parts y = parts_of(copy, copy.source.nodes[gap.operand[1]], joined);
-  const term x(copy.target, copy.at(gap.operand[0])),
-      factor = 1.0 / y.sum * term(copy.target, copy.at(found.weight));  // no larger than g: s is 1 at least
-  if (!found.guarded) return (exp(x - y.m) * factor).id;
-  const term nothing = y.m == -inf;
-  return (exp(x - select(nothing, term(0.0), y.m)) * select(nothing, term(0.0), factor)).id;
-}
-
 /// The value of a weighted sum that has joined its log-sum; no_node for other nodes.
 constexpr node_id joined_sum(rewriting& copy, const node& old, const weighted_sum_list& joined) {
   if (old.op != opcode::last) return no_node;
@@ -151,10 +90,7 @@ constexpr node_id joined_sum(rewriting& copy, const node& old, const weighted_su
 /// Sums of the exponentials' shares times something join the walk (weighted_sums.hpp).
 constexpr program log_sum(const program& p) {
   const detail::weighted_sum_list joined = detail::weighted_sums_of(p);
-  const detail::weighted_share_finder shares(p);
   return rewrite(p, [&](rewriting& copy, const node& old) {
-    if (const node_id found = detail::weighted_exponential(copy, old, shares, joined); found != no_node)
-      return found;
     if (const node_id found = detail::exponential(copy, old, joined); found != no_node) return found;
     if (const node_id found = detail::joined_sum(copy, old, joined); found != no_node) return found;
     if (!is_scan_value(old) || !detail::is_log_add_exp(copy.source, old.target)) return copy.copy(old);

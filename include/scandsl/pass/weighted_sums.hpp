@@ -28,14 +28,6 @@ constexpr bool is_plain_sum(const program& p, int scan) {
   const opcode a = p.nodes[n.operand[0]].op, b = p.nodes[n.operand[1]].op;
   return (a == opcode::left && b == opcode::right) || (a == opcode::right && b == opcode::left);
 }
-/// The log-add-exp scan of which a node is exp(x - last value), x being its element; -1 for other nodes.
-constexpr int softmax_of(const program& p, const node& n) {
-  if (!is_apply<primitive::exp_op>(n) || !is_apply<primitive::subtract_op>(p.nodes[n.operand[0]])) return -1;
-  const node &gap = p.nodes[n.operand[0]], &y = p.nodes[gap.operand[1]];
-  const bool fits =
-      y.op == opcode::last && is_log_add_exp(p, y.target) && p.scans[y.target].element[0] == gap.operand[0];
-  return fits ? y.target : -1;
-}
 /// From the first position to the last, or back, and from nothing.
 constexpr bool walks_once(const scan_decl& s) {
   return s.every == no_node && s.offsets < 0 && s.initial[0] == no_node;
@@ -98,12 +90,23 @@ private:
     node_id share = sum.element[0];
     for (int at = followers_.factor_of(p_.nodes[share]); at >= 0; at = followers_.factor_of(p_.nodes[share]))
       share = p_.nodes[share].operand[at];
-    const int log_sum = softmax_of(p_, p_.nodes[share]);
+    const int log_sum = log_sum_of(p_.nodes[share]);
     if (log_sum < 0) return {};
     const scan_decl& walk = p_.scans[log_sum];
     if (!walks_once(sum) || !walks_once(walk) || walk.axis != sum.axis || walk.axes != sum.axes) return {};
     return {static_cast<std::int16_t>(s), static_cast<std::int16_t>(log_sum), share};
   }
+  /// The scan of which a node is exp(x - last value), x being its element; -1 for other nodes.
+  constexpr int log_sum_of(const node& n) const {
+    if (!is_apply<primitive::exp_op>(n) || !is_apply<primitive::subtract_op>(p_.nodes[n.operand[0]]))
+      return -1;
+    const node& gap = p_.nodes[n.operand[0]];
+    const node& y = p_.nodes[gap.operand[1]];
+    const bool fits = y.op == opcode::last && is_log_add_exp(p_, y.target) &&
+                      p_.scans[y.target].element[0] == gap.operand[0];
+    return fits ? y.target : -1;
+  }
+
   /// Marks what follows from the last value of a scan; `but_for` marks scans that pass nothing on.
   constexpr void mark(int scan, const bool (&but_for)[max_scans], bool (&depends)[max_nodes]) const {
     for (int i = 0; i < p_.nodes.count; ++i) {

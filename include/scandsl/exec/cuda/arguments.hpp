@@ -86,7 +86,7 @@ template <int Tensors, int Computed, class C> struct kernel_arguments {
       {};  ///< by computed position: the elements of its tensor, a table
   /// The tables' elements and the parameters as divisors, where integers are divided by them.
   small_divisor by_element[computed_slots][max_table] = {}, by_parameter[max_parameters] = {};
-  bool divides = false;  ///< none of these is negative, nor more than 2^31
+  bool divides = false;  ///< all of these are from 0 to 2^31 - 1
   /// Outermost first. In a strip the last dimension counts vectors of lanes, and its strides are a vector's.
   strided_dimension<Tensors> lane[max_lane_dimensions];
   int lane_dimensions = 0;

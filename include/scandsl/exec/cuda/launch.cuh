@@ -198,7 +198,7 @@ void describe_computed_axes(const program& p, const problem& bound, const Check&
 template <class A> void describe_divisors(const program& p, A& a) {
   a.divides = true;
   const auto describe = [&](std::int64_t divisor, small_divisor& by) {
-    if (divisor < 0 || divisor > (std::int64_t{1} << 31))
+    if (divisor < 0 || divisor >= (std::int64_t{1} << 31))
       a.divides = false;
     else
       by = small_divisor::of(divisor);
