@@ -71,8 +71,11 @@ template <class K> struct tile_policy {
     return lanes;
   }();
   static constexpr bool is_map = group::plan.sweeps == 1 && scan_count<group> == 0;
-  static constexpr int strip_held_words =
-      is_map ? cuda_strip_policy::held_words_of_maps : cuda_strip_policy::held_words;
+  static constexpr bool hoists =
+      size_of_list<kept_nodes<group>> > 0 && size_of_list<rotating_nodes<K, stage_kind::sweep, 0>> == 0;
+  static constexpr int strip_held_words = !is_map  ? cuda_strip_policy::held_words
+                                          : hoists ? cuda_strip_policy::held_words_of_hoisting_maps
+                                                   : cuda_strip_policy::held_words_of_maps;
   static constexpr int strip_steps = static_cast<int>(std::bit_floor(static_cast<unsigned>(
       std::clamp(std::min(4 * strip_held_words / ((several_sweeps ? strip_lanes : width) * step_bytes),
                           unrolled_steps(strip_lanes)),

@@ -423,9 +423,11 @@ private:
     });
   }
 
-  /// Calls f(v, whether it has vector v); it has the first ones. Mostly all: then none has to be asked for.
+  /// Calls f(v, whether it has vector v); it has the first ones. Where instructions are what takes the time,
+  /// in programs of several sweeps, tiles that have all are asked once; a copy's two ways to load would take
+  /// longer than the questions.
   template <class F> __device__ __forceinline__ void for_each_vector(F&& f) const {
-    if (this->has(vectors - 1)) {
+    if (sweep_count<group> > 1 && this->has(vectors - 1)) {
 #pragma unroll
       for (int v = 0; v < vectors; ++v) f(v, true);
     } else {
