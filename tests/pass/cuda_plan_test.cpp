@@ -23,6 +23,7 @@ constexpr auto sums =
 inline constexpr auto summed = op<"summed">(out<"y">(b, n) = sums);
 inline constexpr auto with_last =
     op<"with_last">(out<"y">(b, n) = sums, out<"final">(s, b).optional() = last(sums));
+inline constexpr auto reduced = op<"reduced">(out<"y">(b) = sum(over(n), x(b, n)));
 inline constexpr auto doubled = op<"doubled">(out<"y">(b, n) = 2.0 * x(b, n));
 /// Its exponentials are the same for all of b, so that b is walked.
 constexpr tensor<"w"> w;
@@ -38,7 +39,8 @@ cuda_kernel_plan plan_for(const dims& along_b, const dims& along_n, double chunk
   for (const char* id : {"x", "y"}) {
     bound_tensor& t = bound.tensors[static_cast<std::size_t>(p.find_tensor(make_name(id)))];
     t.bound = true;
-    t.view = {nullptr, dtype::bfloat16, true, 2, {along_b, along_n}};
+    const int rank = p.tensors[p.find_tensor(make_name(id))].axes.count;
+    t.view = {nullptr, dtype::bfloat16, true, rank, {along_b, rank > 1 ? along_n : dims{}}};
   }
   if (const int at = p.find_parameter(make_name("chunk")); at >= 0)
     bound.parameters[static_cast<std::size_t>(at)] = chunk_size;
@@ -108,12 +110,11 @@ TEST_CASE("in a cluster a thread holds more", "[pass][cuda]") {
   CHECK(!plan(16 * 256 * 64 + 1).clustered);
 }
 
-TEST_CASE("where there are lanes enough, a thread walks its lanes alone", "[pass][cuda]") {
-  const auto threads = [](std::int64_t lanes) {
-    return plan_for<summed>({{lanes, 1}}, {{12, lanes}}).lane_threads;
-  };
-  CHECK(threads(std::int64_t{8192} * 12 * 128) == 256);
-  CHECK(threads(2048) < 256);
+TEST_CASE("where there are lanes enough, a thread reduces its lanes alone", "[pass][cuda]") {
+  constexpr std::int64_t many = std::int64_t{8192} * 12 * 128;
+  CHECK(plan_for<reduced>({{many, 1}}, {{12, many}}).lane_threads == 256);
+  CHECK(plan_for<reduced>({{2048, 1}}, {{12, 2048}}).lane_threads < 256);
+  CHECK(plan_for<summed>({{many, 1}}, {{12, many}}).lane_threads < 256);  // a tile holds all of the scan
 }
 
 TEST_CASE("what is computed once for all steps is computed once where there are blocks enough",
