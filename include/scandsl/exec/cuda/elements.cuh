@@ -1,0 +1,231 @@
+#pragma once
+#include "scandsl/exec/cuda/kernel.cuh"
+
+/// Where elements lie, and single ones as numbers or integers: what is read once a lane, at computed
+/// positions, or by a path that no vector access takes; and integers divided by what is known at launch.
+namespace scandsl::cuda_detail {
+
+/// Quotient and remainder, in 32 bits where that is enough.
+__device__ __forceinline__ std::int64_t split_off(std::int64_t& position, std::int64_t extent) {
+  std::int64_t rest;
+  if ((static_cast<std::uint64_t>(position) | static_cast<std::uint64_t>(extent)) >> 32 == 0) {
+    const std::uint32_t p = static_cast<std::uint32_t>(position), e = static_cast<std::uint32_t>(extent);
+    rest = p % e;
+    position = p / e;
+  } else {
+    rest = position % extent;
+    position /= extent;
+  }
+  return rest;
+}
+
+/// Offset of a position of the walk in tensor t.
+template <class A>
+__device__ __forceinline__ std::int64_t walk_offset(const A& a, int t, std::int64_t position) {
+  if (a.walk_dimensions == 1) return position * a.walk[0].stride[t];
+  std::int64_t sum = 0;
+#pragma unroll 1
+  for (int d = a.walk_dimensions - 1; d >= 0; --d)
+    sum += split_off(position, a.walk[d].extent) * a.walk[d].stride[t];
+  return sum;
+}
+
+/// Offset of a computed position.
+static __device__ __noinline__ std::int64_t offset_in_dimensions(const computed_axis& axis,
+                                                                 std::int64_t position) {
+  std::int64_t sum = 0;
+#pragma unroll 1
+  for (int d = axis.dimensions - 1; d >= 0; --d) sum += split_off(position, axis.extent[d]) * axis.stride[d];
+  return sum;
+}
+__device__ __forceinline__ std::int64_t computed_offset(const computed_axis& axis, std::int64_t position) {
+  return axis.dimensions == 1 ? position * axis.stride[0] : offset_in_dimensions(axis, position);
+}
+
+/// Whether an axis has a position.
+__device__ __forceinline__ bool has(const computed_axis& axis, std::int32_t position) {
+  const std::int64_t beyond =
+      axis.positions < (std::int64_t{1} << 31) ? axis.positions : std::int64_t{1} << 31;
+  return static_cast<std::uint32_t>(position) < static_cast<std::uint32_t>(beyond);
+}
+__device__ __forceinline__ bool has(const computed_axis& axis, std::int64_t position) {
+  return static_cast<std::uint64_t>(position) < static_cast<std::uint64_t>(axis.positions);
+}
+
+/// A stretch of the walk, no longer than a tile.
+struct stretch {
+  std::int64_t low;  ///< its first position in memory order
+  int steps;
+
+  /// The steps of [low, high) that follow the first `from` in scan order, `most` at most.
+  static __device__ __forceinline__ stretch after(std::int64_t low, std::int64_t high, std::int64_t from,
+                                                  int most, bool reversed) {
+    const std::int64_t rest = high - low - from;
+    const int steps = rest > most ? most : rest > 0 ? static_cast<int>(rest) : 0;
+    return {reversed ? high - from - steps : low + from, steps};
+  }
+};
+
+/// Offset of unit `rest` of the lanes in tensor t. For what is read or written once a lane.
+template <class A> __device__ __noinline__ std::int64_t lane_offset(const A& a, int t, std::int64_t rest) {
+  std::int64_t sum = 0;
+#pragma unroll 1
+  for (int d = a.lane_dimensions - 1; d >= 0; --d)
+    sum += (d > 0 ? split_off(rest, a.lane[d].extent) : rest) * a.lane[d].stride[t];
+  return sum;
+}
+
+/// Where the elements of one vector lie that no single access reaches: element e at `position` +
+/// `direction` * e of the walk, and `lane_stride` * e elements further.
+struct element_path {
+  std::int64_t place, position, lane_stride;
+  int direction, count;
+};
+
+// ---- integers and computed positions
+
+/// Integers are kept where numbers are, by their bits.
+template <class C, class V> __device__ __forceinline__ C as_kept(V value) {
+  if constexpr (std::is_same_v<V, C>)
+    return value;
+  else
+    return bits_as_number<C>(value);
+}
+template <class Group, int I, class C>
+__device__ __forceinline__ value_of_node<Group, I, C> from_kept(C kept) {
+  if constexpr (is_integer(node_at<Group, I>))
+    return bits_as_integer(kept);
+  else
+    return kept;
+}
+
+/// An element of any type, as a number or, where V is one, as an integer.
+template <class V>
+__device__ __forceinline__ V element_at(const tensor_argument& memory, std::int64_t offset) {
+  if constexpr (std::is_integral_v<V>)
+    return memory.type == dtype::int32 ? static_cast<V>(static_cast<const std::int32_t*>(memory.data)[offset])
+                                       : saturated<V>(static_cast<const std::int64_t*>(memory.data)[offset]);
+  else if (memory.type == dtype::float32)  // what is once a lane mostly is
+    return widen<float, V>(static_cast<const float*>(memory.data)[offset]);
+  else
+    return load_any<V>(memory.data, memory.type, offset);
+}
+
+/// Elements `apart` from each other; 0 for those from `count` on.
+template <class T, int Lanes, class V>
+__device__ __forceinline__ void load_lanes(const T* first, std::int64_t apart, int count,
+                                           V (&values)[Lanes]) {
+#pragma unroll
+  for (int lane = 0; lane < Lanes; ++lane) {
+    values[lane] = V(0);
+    if (lane >= count) continue;
+    if constexpr (std::is_integral_v<V>)
+      values[lane] = saturated<V>(first[lane * apart]);
+    else
+      values[lane] = widen<T, V>(first[lane * apart]);
+  }
+}
+/// ... of any type. The switch is outside of the loop over lanes.
+template <int Lanes, class V>
+__device__ __forceinline__ void load_lanes(const tensor_argument& memory, std::int64_t offset,
+                                           std::int64_t apart, int count, V (&values)[Lanes]) {
+  const auto load = [&]<class T>(std::type_identity<T>) {
+    load_lanes(static_cast<const T*>(memory.data) + offset, apart, count, values);
+  };
+  if constexpr (std::is_integral_v<V>) {
+    if (memory.type == dtype::int32)
+      load(std::type_identity<std::int32_t>{});
+    else
+      load(std::type_identity<std::int64_t>{});
+  } else {
+    switch (memory.type) {
+    case dtype::float64: return load(std::type_identity<double>{});
+    case dtype::bfloat16: return load(std::type_identity<bfloat16>{});
+    case dtype::float16: return load(std::type_identity<float16>{});
+    default: return load(std::type_identity<float>{});
+    }
+  }
+}
+
+/// Elements of any type where they exist, else 0.
+template <int Lanes, class V>
+__device__ __forceinline__ void load_where(const tensor_argument& memory, const std::int64_t (&offset)[Lanes],
+                                           const bool (&exists)[Lanes], V (&values)[Lanes]) {
+  const auto load = [&](auto&& at) {
+#pragma unroll
+    for (int lane = 0; lane < Lanes; ++lane) values[lane] = exists[lane] ? at(offset[lane]) : V(0);
+  };
+  // What is once a lane mostly is of these types.
+  if constexpr (std::is_integral_v<V>) {
+    if (memory.type == dtype::int32) {
+      const auto* data = static_cast<const std::int32_t*>(memory.data);
+      return load([&](std::int64_t at) { return static_cast<V>(data[at]); });
+    }
+  } else if (memory.type == dtype::float32) {
+    const auto* data = static_cast<const float*>(memory.data);
+    return load([&](std::int64_t at) { return widen<float, V>(data[at]); });
+  }
+  load([&](std::int64_t at) { return element_at<V>(memory, at); });
+}
+
+/// What node I, a load, reads at offset() of its tensor; 0 where nothing exists.
+template <class Group, int I, class C, class A, class Offset>
+__device__ __forceinline__ value_of_node<Group, I, C> load_at(const A& a, bool exists, Offset offset) {
+  constexpr int t = node_at<Group, I>.target;
+  constexpr tensor_decl declared = tensor_at<Group, t>;
+  using V = value_of_node<Group, I, C>;
+  if constexpr (declared.role == tensor_role::positions) {
+    return static_cast<V>(offset());
+  } else {
+    if (declared.optional && !a.tensor[t].bound) return static_cast<V>(declared.fallback);
+    return exists ? element_at<V>(a.tensor[t], offset()) : V(0);
+  }
+}
+
+template <class C>
+inline constexpr bool has_small_integers = std::is_same_v<typename arithmetic<C>::integer, std::int32_t>;
+
+/// For divisors that are seldom met.
+static __device__ __noinline__ std::int32_t floor_divide_anyhow(std::int32_t x, std::int32_t y) {
+  return arithmetic<std::int32_t>::floor_divide(x, y);
+}
+
+/// What node I, a gather, reads at the computed positions, its tensor's other dimensions being at offset().
+template <class Group, int I, class C, class A, class Offset, class... Position>
+__device__ __forceinline__ value_of_node<Group, I, C> gather_at(const A& a, bool exists, Offset offset,
+                                                                Position... positions) {
+  constexpr int t = node_at<Group, I>.target;
+  constexpr tensor_decl declared = tensor_at<Group, t>;
+  constexpr int first = computed_before<Group, t, 0>;
+  using V = value_of_node<Group, I, C>;
+  if (declared.optional && !a.tensor[t].bound) return static_cast<V>(declared.fallback);
+  int which = first;
+  ((exists = exists && has(a.computed[which++], positions)), ...);
+  if (!exists) return V(0);
+  if constexpr (declared.role == tensor_role::table) {
+    return saturated<V>(a.table[first][(positions + ...)]);
+  } else {
+    std::int64_t at = offset();
+    which = first;
+    ((at += computed_offset(a.computed[which++], positions)), ...);
+    return element_at<V>(a.tensor[t], at);
+  }
+}
+
+/// x divided by node I's divisor, a number known at launch, rounded down; 0 where that is 0.
+template <class Group, int I, class A, class... Position>
+__device__ __forceinline__ std::int32_t floor_quotient_at(const A& a, std::int32_t x, Position... position) {
+  constexpr node divisor = node_at<Group, node_at<Group, I>.operand[1]>;
+  if constexpr (divisor.op == opcode::parameter) {
+    if (a.divides) return a.by_parameter[divisor.target].floor_quotient(x);
+    return floor_divide_anyhow(x, bits_as_integer(a.parameters[divisor.target]));
+  } else {
+    constexpr int slot = computed_before<Group, divisor.target, 0>;
+    const auto at = (position + ...);
+    const bool exists = has(a.computed[slot], at);
+    if (a.divides) return (exists ? a.by_element[slot][at] : small_divisor{}).floor_quotient(x);
+    return floor_divide_anyhow(x, exists ? saturated<std::int32_t>(a.table[slot][at]) : 0);
+  }
+}
+
+}  // namespace scandsl::cuda_detail
