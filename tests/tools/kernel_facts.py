@@ -50,6 +50,7 @@ SPILLS = [
     ("logcumsumexp.gradient_program * stream row*", 120),
     ("logcumsumexp.gradient_program * strip*", 24),
     ("decayed_sum.gradient_per_lane * stream *", 100),
+    ("decayed_sum.gradient_per_lane * lookback strip*", 4),
     ("decayed_sum.gradient_per_element * one_tile row*", 24),
     ("decayed_sum.gradient_per_element * stream row*", 160),
     # Positional encodings are not tuned: a product's sine and cosine for each of a thread's elements.
