@@ -141,7 +141,7 @@ template <class K, int Lanes> struct lane_group {
   }
 
   /// What one lane computes at a boundary.
-  template <int B> struct lane_at_boundary {
+  struct lane_at_boundary {
     const lane_group& lanes;
     int lane;
     template <int S, int Component>
@@ -161,7 +161,7 @@ template <class K, int Lanes> struct lane_group {
     const lane_group& lanes;
     const offsets_at_boundary<B>& first;
 
-    __device__ __forceinline__ lane_at_boundary<B> of_lane(int lane) const { return {lanes, lane}; }
+    __device__ __forceinline__ lane_at_boundary of_lane(int lane) const { return {lanes, lane}; }
     template <int I>
     __device__ __forceinline__ void read(index_constant<I>,
                                          value_of_node<group, I, C> (&values)[Lanes]) const {
