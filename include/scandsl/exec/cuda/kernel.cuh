@@ -173,6 +173,17 @@ template <class Group, int T> constexpr bool find_walked() {
 /// Whether the sweeps read or write tensor T at every step.
 template <class Group, int T> inline constexpr bool is_walked = find_walked<Group, T>();
 
+/// Whether the types of what the sweeps of kernel K read or write at every step are known when compiling.
+template <class K>
+inline constexpr bool knows_types = [] {
+  bool known = true;
+  for_each_index(std::make_integer_sequence<int, K::tensors>{}, [&]<int T>(index_constant<T>) {
+    if constexpr (is_walked<typename K::group, T>)
+      known = known && !std::is_same_v<typename K::template element<T>, any_type>;
+  });
+  return known;
+}();
+
 template <class Group, int T> constexpr bool find_placed() {
   for (int s = 0; s < Group::plan.sweeps; ++s)
     for (int i = 0; i < Group::value.nodes.count; ++i)

@@ -17,14 +17,7 @@ inline void check(cudaError_t status, const char* what) {
 /// How much one thread of a kernel holds.
 template <class K> struct tile_policy {
   using group = typename K::group;
-  static constexpr bool is_typed = [] {
-    bool known = true;
-    for_each_index(std::make_integer_sequence<int, K::tensors>{}, [&]<int T>(index_constant<T>) {
-      if constexpr (is_walked<group, T>)
-        known = known && !std::is_same_v<typename K::template element<T>, any_type>;
-    });
-    return known;
-  }();
+  static constexpr bool is_typed = knows_types<K>;
   static constexpr bool several_sweeps = group::plan.sweeps > 1;
   static constexpr int smallest_element = [] {
     int smallest = static_cast<int>(sizeof(typename K::compute));
@@ -92,10 +85,18 @@ template <class K> struct tile_policy {
       vectors /= 2;
     return vectors;
   }();
+  /// Sums of what earlier kernels left, of which there is so little that one kernel for all lengths will do.
+  static constexpr bool sums_scratch = [] {
+    bool scratch = group::plan.sweeps == 1 && only_reduces<group, 0>;
+    for_each_index(sequence_of<walked_loads<group, all_sweeps>>{}, [&]<int I>(index_constant<I>) {
+      scratch = scratch && tensor_at<group, node_at<group, I>.target>.role == tensor_role::scratch;
+    });
+    return scratch;
+  }();
   /// One sweep, whose scans do not wait for each other, over tensors of known types, with states of few
   /// words.
-  static constexpr bool looks_back = is_typed && group::plan.sweeps == 1 && group::plan.rounds[0] == 1 &&
-                                     scan_count<group> > 0 && state_words <= 8;
+  static constexpr bool looks_back = is_typed && !sums_scratch && group::plan.sweeps == 1 &&
+                                     group::plan.rounds[0] == 1 && scan_count<group> > 0 && state_words <= 8;
   /// Sweeps over tensors of known types.
   static constexpr bool streams = is_typed && group::plan.sweeps > 0;
   /// Rows of several blocks are held in registers where several sweeps need them. (Of one sweep, which reads
@@ -106,7 +107,7 @@ template <class K> struct tile_policy {
     return more * width * step_bytes > 4 * row_held_words ? row_vectors : more;
   }();
   /// Several rows share a warp in kernels of their own, where the types are known.
-  static constexpr int fewest_row_threads = streams ? 1 : 32;
+  static constexpr int fewest_row_threads = streams && !sums_scratch ? 1 : 32;
   static constexpr int lookback_lanes = [] {
     int lanes = strip_lanes;
     while (lanes > 1 && lanes * smallest_element > 4 && lanes * state_words > 8) lanes /= 2;
@@ -320,6 +321,9 @@ template <class K, class Arrangement> void launch_walk(typename K::arguments a, 
   void (*kernel)(const typename K::arguments) = nullptr;
   if constexpr (!tile_policy<K>::streams) {
     kernel = walk_kernel<K, Arrangement>;
+  } else if constexpr (tile_policy<K>::sums_scratch) {
+    kernel = stream_kernel<fast, fast_arrangement>;
+    shared += 2 * walk::stage_bytes;
   } else if (fits_one_tile<Arrangement>(a)) {
     kernel = one_tile_kernel<fast, fast_arrangement>;
   } else if constexpr (Arrangement::has_streams) {

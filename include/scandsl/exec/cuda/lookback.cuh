@@ -383,7 +383,25 @@ template <class K, class Arrangement> struct lookback {
       }
       late[slot * columns + column] = owes_link;
     }
+    choose_frames(found);
     put(prefix + slot * components * columns, column, found);
+  }
+  /// Gives sums that hold one a frame near their value, for the tile that they precede.
+  __device__ __forceinline__ void choose_frames(states<group, C>& before) const {
+    for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
+      if constexpr (framed && is_log_sum<group, Scan>) {
+        auto& [m, s] = state_of<Scan>(before);
+        const float value =
+            static_cast<float>(m) + log2_approximate(static_cast<float>(s)) * 0.6931471805599453F;
+        if (!holds_frame(C(value))) return;
+        const C frame = C(rintf(4.0F * value) * 0.25F);
+        s = s * arithmetic<C>::exp(m - frame);
+        m = frame;
+      }
+    });
+  }
+  static __device__ __forceinline__ bool holds_frame(C value) {
+    return static_cast<float>(value) > -1e30F && static_cast<float>(value) < 1e30F;
   }
   /// Whether a stretch's state may make a NaN where the scan in order does not.
   __device__ __forceinline__ bool unfit(const states<group, C>& stretch) const {
@@ -409,25 +427,43 @@ template <class K, class Arrangement> struct lookback {
   // ---- the threads that fold and finish
 
   C first_element[lanes][scan_count<group>];  ///< of the next tile
-  std::uint32_t lanes_at = tile_name::none;   ///< the block of lanes that the threads have found
+  std::uint32_t lanes_at = tile_name::none;   ///< the block of lanes that the threads have found,
+  std::uint32_t whole_tiles = 0;              ///< how many tiles of theirs are whole,
+  int rest = 0;                               ///< the steps after those,
+  bool aligned = false;                       ///< and whether whole tiles begin where vectors do
 
   __device__ __forceinline__ C& preceding_of(int slot, int run, int component) const {
     return preceding[((slot * components + component) * runs + run) * threads +
                      static_cast<int>(threadIdx.x)];
   }
+  /// Framed: all are in the tile's frame.
+  template <bool Framed>
   __device__ __forceinline__ void keep_preceding(int slot, const states<group, C> (&of_runs)[runs]) const {
 #pragma unroll
     for (int run = 0; run < runs; ++run)
-      for_components<group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
-        preceding_of(slot, run, component_index<group, scans>(S, Component)) =
-            std::get<Component>(state_of<S>(of_runs[run]));
-      });
+      for_components<group, scans, Framed>(
+          [&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
+            preceding_of(slot, run, component_index<group, scans>(S, Component)) =
+                std::get<Component>(state_of<S>(of_runs[run]));
+          });
   }
-  __device__ __forceinline__ states<group, C> preceding_run(int slot, int run) const {
+  template <bool Framed> __device__ __forceinline__ states<group, C> preceding_sums(int slot, int run) const {
     states<group, C> state;
-    for_components<group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
-      std::get<Component>(state_of<S>(state)) =
-          preceding_of(slot, run, component_index<group, scans>(S, Component));
+    for_components<group, scans, Framed>(
+        [&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
+          std::get<Component>(state_of<S>(state)) =
+              preceding_of(slot, run, component_index<group, scans>(S, Component));
+        });
+    return state;
+  }
+  /// What precedes a run in its tile, however that was folded.
+  __device__ __forceinline__ states<group, C> preceding_run(int slot, int run) const {
+    if (!framed || in_frame[slot] == 0) return preceding_sums<false>(slot, run);
+    states<group, C> state = preceding_sums<true>(slot, run);
+    const states<group, C> all =
+        get(aggregate + slot * components * columns, column_of(tile_type::lane_of(run)));
+    for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
+      if constexpr (is_log_sum<group, Scan>) state_of<Scan>(state)[0] = state_of<Scan>(all)[0];
     });
     return state;
   }
@@ -444,6 +480,11 @@ template <class K, class Arrangement> struct lookback {
     thread.load_still();
     thread.template boundary<0>();
     thread.writes = writer;
+    const std::int64_t extent = thread.high > thread.low ? thread.high - thread.low : 0;
+    whole_tiles = static_cast<std::uint32_t>(extent / tile_steps());
+    rest = static_cast<int>(extent - static_cast<std::int64_t>(whole_tiles) * tile_steps());
+    aligned = thread.valid > 0 &&
+              (static_cast<int>(a.reversed[0] ? thread.high : thread.low) & (tile_type::width - 1)) == 0;
     if (begins && writer) {
 #pragma unroll
       for (int lane = 0; lane < lanes; ++lane)
@@ -453,21 +494,22 @@ template <class K, class Arrangement> struct lookback {
   __device__ __forceinline__ int column_of(int lane) const {
     return lanes > 1 ? (static_cast<int>(threadIdx.x) & (a.lane_threads - 1)) * lanes + lane : 0;
   }
+  /// Of a whole tile. (A row has all threads of its block.)
+  __device__ __forceinline__ int tile_steps() const {
+    return Arrangement::tile_steps(lanes > 1 ? a.lane_threads : threads);
+  }
   __device__ __forceinline__ std::int64_t steps_before(const tile_name& now) const {
-    return static_cast<std::int64_t>(now.number) * Arrangement::tile_steps(a.lane_threads);
+    return static_cast<std::int64_t>(now.number) * tile_steps();
   }
   __device__ __forceinline__ tile_type tile_at(const tile_name& now) const {
     const auto& thread = block_threads.thread;
-    return block_threads.template tile_at<0>(thread,
-                                             stretch::after(thread.low, thread.high, steps_before(now),
-                                                            Arrangement::tile_steps(a.lane_threads),
-                                                            a.reversed[0]),
-                                             a.reversed[0]);
+    const int steps = now.number < whole_tiles ? tile_steps() : now.number == whole_tiles ? rest : 0;
+    const std::int64_t before = steps_before(now);
+    return block_threads.template tile_at<0>(
+        thread, {a.reversed[0] ? thread.high - before - steps : thread.low + before, steps}, a.reversed[0],
+        aligned && now.number < whole_tiles);
   }
-  __device__ __forceinline__ bool ends_early(const tile_name& now) const {
-    const auto& thread = block_threads.thread;
-    return steps_before(now) + Arrangement::tile_steps(a.lane_threads) > thread.high - thread.low;
-  }
+  __device__ __forceinline__ bool ends_early(const tile_name& now) const { return now.number >= whole_tiles; }
   __device__ __forceinline__ unsigned char* stage(unsigned i) const {
     return stages + static_cast<int>(i % stage_count) * stage_bytes;
   }
@@ -491,7 +533,7 @@ template <class K, class Arrangement> struct lookback {
 #pragma unroll
       for (int lane = 0; lane < lanes; ++lane) set_identity<group, scans>(thread.carry[lane]);
       if (!(uses_last<group> && ends_early(now)) && fold_in_frame(here, of_runs, total))
-        leave_state(i, of_runs, total, true, false);
+        leave_state<true>(i, of_runs, total, false);
       else
         fold_in_order<K, Arrangement>(a, book, stages, i);
     } else {
@@ -520,13 +562,14 @@ template <class K, class Arrangement> struct lookback {
     }
     const bool unfit_stretch =
         block_threads.template join<scans, false, true>(local, of_runs, total, false, here.steps(0) > 0);
-    leave_state(i, of_runs, total, false, unfit_stretch);
+    leave_state<false>(i, of_runs, total, unfit_stretch);
   }
+  template <bool Framed>
   __device__ __forceinline__ void leave_state(unsigned i, const states<group, C> (&of_runs)[runs],
-                                              const states<group, C> (&total)[lanes], bool within_frame,
+                                              const states<group, C> (&total)[lanes],
                                               bool unfit_stretch) const {
     const int slot = slot_of(i);
-    keep_preceding(slot, of_runs);
+    keep_preceding<Framed>(slot, of_runs);
     if (block_threads.thread.writes) {
 #pragma unroll
       for (int lane = 0; lane < lanes; ++lane)
@@ -534,7 +577,7 @@ template <class K, class Arrangement> struct lookback {
     }
     if (threadIdx.x == 0) {
       unfit_tile[slot] = unfit_stretch;
-      in_frame[slot] = within_frame;
+      in_frame[slot] = Framed;
     }
   }
 
@@ -566,7 +609,7 @@ template <class K, class Arrangement> struct lookback {
       for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
         if constexpr (is_log_sum<group, Scan>) {
           const float frame = rintf(4.0F * static_cast<float>(first_element[lane][Scan])) * 0.25F;
-          doubtful = doubtful || (!(frame > -1e30F && frame < 1e30F) && lane < block_threads.thread.valid);
+          doubtful = doubtful || (!holds_frame(C(frame)) && lane < block_threads.thread.valid);
           state_of<Scan>(start[lane])[0] = C(frame);
         }
       });
@@ -611,7 +654,9 @@ template <class K, class Arrangement> struct lookback {
 #pragma unroll
       for (int lane = 0; lane < lanes; ++lane)
         again = again || (block_threads.thread.valid > 0 && infinite(block_threads.thread.carry[lane]));
-      if (any_of_all(threads, again)) return finish_in_turns<K, Arrangement>(a, book, stages, i);
+      // Of a row all threads know the same.
+      if (lanes > 1 ? any_of_all(threads, again) : again)
+        return finish_in_turns<K, Arrangement>(a, book, stages, i);
     }
     if constexpr (framed) {
       states<group, C> before[runs];
@@ -632,20 +677,18 @@ template <class K, class Arrangement> struct lookback {
     auto& thread = block_threads.thread;
     const bool folded_in_frame = in_frame[slot] != 0;
     bool in_one_frame = true;
-    C frame[lanes][scan_count<group>], sum[lanes][scan_count<group>];
+    C frame[lanes][scan_count<group>], sum[lanes][scan_count<group>], scale[lanes][scan_count<group>];
 #pragma unroll
     for (int lane = 0; lane < lanes; ++lane) {
       const states<group, C> all = get(aggregate + slot * components * columns, column_of(lane));
       for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
         if constexpr (is_log_sum<group, Scan>) {
-          const auto& [m, s] = state_of<Scan>(thread.carry[lane]);
+          const auto& [m, s] = state_of<Scan>(thread.carry[lane]);  // as choose_frames left it
           const auto& [own_m, own_s] = state_of<Scan>(all);
-          const float value =
-              static_cast<float>(m) + log2_approximate(static_cast<float>(s)) * 0.6931471805599453F;
-          const bool carries = value > -1e30F && value < 1e30F;
-          const C chosen = carries ? C(rintf(4.0F * value) * 0.25F) : own_m;
-          const C start = carries ? s * arithmetic<C>::exp(m - chosen) : C(0);
-          const C most = start + own_s * exp_in_frame(own_m, chosen);
+          const bool carries = holds_frame(m) && s > C(0);
+          const C chosen = carries ? m : own_m, start = carries ? s : C(0);
+          scale[lane][Scan] = exp_in_frame(own_m, chosen);
+          const C most = start + own_s * scale[lane][Scan];
           if (lane < thread.valid)
             in_one_frame =
                 in_one_frame && (carries || (s == C(0) && folded_in_frame)) && most < C(largest_sum<C>);
@@ -658,12 +701,15 @@ template <class K, class Arrangement> struct lookback {
 #pragma unroll
     for (int run = 0; run < runs; ++run) {
       const int lane = tile_type::lane_of(run);
-      before[run] = preceding_run(slot, run);
+      before[run] = preceding_sums<true>(slot, run);
       for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
         if constexpr (is_log_sum<group, Scan>) {
           auto& [m, s] = state_of<Scan>(before[run]);
-          s = sum[lane][Scan] + s * exp_in_frame(m, frame[lane][Scan]);
           m = frame[lane][Scan];
+          C factor = scale[lane][Scan];
+          if (!folded_in_frame)
+            factor = exp_in_frame(preceding_of(slot, run, component_index<group, scans>(Scan, 0)), m);
+          s = sum[lane][Scan] + s * factor;
         } else {
           auto left = state_of<Scan>(thread.carry[lane]);
           combiner<group, Scan, all_components<group, Scan>>::apply(left, state_of<Scan>(before[run]));

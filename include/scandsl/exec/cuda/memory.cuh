@@ -118,12 +118,8 @@ template <class T, int N> struct packed {
     packed flipped;
 #pragma unroll
     for (int w = 0; w < count; ++w) {
-      if constexpr (halves)
-        flipped.word[w] = N > 1 ? __byte_perm(word[count - 1 - w], 0, 0x1032) : word[0];
-      else if constexpr (sizeof(T) == 4)
-        flipped.word[w] = word[count - 1 - w];
-      else
-        flipped.word[w] = word[(count / 2 - 1 - w / 2) * 2 + w % 2];
+      flipped.word[w] = word[place_reversed(w)];
+      if constexpr (halves && N > 1) flipped.word[w] = __byte_perm(flipped.word[w], 0, 0x1032);
     }
     *this = flipped;
   }
@@ -147,6 +143,22 @@ template <class T, int N> struct packed {
     } else {
       word[0] = from->bits;
     }
+  }
+  /// From shared memory, in the opposite order, word by word: words that are moved about in registers where a
+  /// scan goes backwards cost those that go forwards a move each, too.
+  __device__ __forceinline__ void load_reversed(const T* from) {
+    const auto at = static_cast<std::uint32_t>(__cvta_generic_to_shared(from));
+#pragma unroll
+    for (int w = 0; w < count; ++w)
+      asm volatile("ld.volatile.shared.b32 %0, [%1];" : "=r"(word[w]) : "r"(at + 4 * place_reversed(w)));
+    if constexpr (halves && N > 1) {
+#pragma unroll
+      for (int w = 0; w < count; ++w) word[w] = __byte_perm(word[w], 0, 0x1032);
+    }
+  }
+  /// Where word w goes, in the opposite order of elements.
+  static constexpr __device__ __forceinline__ int place_reversed(int w) {
+    return sizeof(T) == 8 ? (count / 2 - 1 - w / 2) * 2 + w % 2 : count - 1 - w;
   }
   __device__ __forceinline__ void store(T* to) const {
     if constexpr (bytes % 16 == 0) {

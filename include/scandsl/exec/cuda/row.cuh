@@ -32,6 +32,9 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
   }
   using lane_state = lane_group<K, 1>;
 
+  /// Where types are looked up every row has a warp at least, and short ones leave some of its vectors empty.
+  static constexpr bool may_lack_vectors = !knows_types<K>;
+
   struct place {
     static constexpr int runs = Vectors, length = Width, vectors = Vectors, width = Width,
                          threads = row::threads, lane_count = 1;
@@ -47,15 +50,18 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
     int start;              ///< the thread's first step, counted from the stretch's low end
     int left;               ///< steps from there to the stretch's end
     int apart;              ///< steps between the thread's vectors
-    bool reversed, within;  ///< within: all vectors exist and begin where vectors do
+    bool reversed, within;  ///< within: its vectors are complete and begin where vectors do
 
-    /// `from`: the thread's first step in scan order.
+    /// `from`: the thread's first step in scan order. `is_whole`: the tile is, and its vectors begin where
+    /// vectors do.
     __device__ __forceinline__ place(const lane_state& t, const stretch& tile, int from, int distance,
-                                     bool backwards)
+                                     bool backwards, bool is_whole = false)
         : thread(t), of_tile(tile), start(backwards ? tile.steps - 1 - from : from),
           left(t.valid == 0 ? 0 : tile.steps - from), apart(distance), reversed(backwards) {
-      within = left >= (Vectors - 1) * apart + Width &&
-               ((static_cast<int>(of_tile.low) + start) & (Width - 1)) == (reversed ? Width - 1 : 0);
+      const bool complete =
+          may_lack_vectors ? left > 0 && (left & (Width - 1)) == 0 : left >= (Vectors - 1) * apart + Width;
+      const int first_element = (static_cast<int>(of_tile.low) + start) & (Width - 1);
+      within = is_whole || (complete && first_element == (reversed ? Width - 1 : 0));
     }
 
     __device__ __forceinline__ bool flipped() const { return reversed; }
@@ -69,11 +75,11 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
     __device__ __forceinline__ bool whole(int t) const {
       return thread.a.tensor[t].mode == access::vector && within;
     }
-    static constexpr __device__ __forceinline__ bool has(int) { return true; }
+    __device__ __forceinline__ bool has(int v) const { return !may_lack_vectors || left > v * apart; }
     __device__ __forceinline__ std::int64_t first(int t) const {
-      return thread.place[t] + of_tile.low + (reversed ? start - ((Vectors - 1) * apart + Width - 1) : start);
+      return thread.place[t] + of_tile.low + (reversed ? start - (Width - 1) : start);
     }
-    __device__ __forceinline__ std::int64_t next(int) const { return apart; }
+    __device__ __forceinline__ std::int64_t next(int) const { return reversed ? -apart : apart; }
     __device__ __forceinline__ element_path path(int t, int v) const {
       return {thread.place[t], position(v, 0), 0, reversed ? -1 : 1, count(v)};
     }
@@ -163,11 +169,11 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
 
   template <int S, bool Anywhere = false>
   __device__ __forceinline__ tile<K, S, place, Anywhere> tile_at(const lane_state& of, const stretch& where,
-                                                                 bool reversed) const {
+                                                                 bool reversed, bool is_whole = false) const {
     const int in_row = this->in_row(), width = group_width();
     const int warp = in_row >> 5, in_group = in_row & (width - 1);
     return tile<K, S, place, Anywhere>(of, where, (warp * Vectors * width + in_group) * Width, width * Width,
-                                       reversed);
+                                       reversed, is_whole);
   }
 
   /// As in a strip.

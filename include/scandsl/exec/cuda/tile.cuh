@@ -73,6 +73,28 @@ __device__ __noinline__ void scatter_elements(const A& a, int t, element_path pa
     }
 }
 
+/// A vector's elements in another type, rounded once.
+template <class To, class From, int Width>
+__device__ __forceinline__ packed<To, Width> convert(const packed<From, Width>& from) {
+  using value = std::conditional_t<sizeof(From) < sizeof(To), To, From>;
+  value values[Width];
+#pragma unroll
+  for (int e = 0; e < Width; ++e) values[e] = from.template get<value>(e);
+  packed<To, Width> to{};
+  to.set(0, values);
+  return to;
+}
+/// Calls f(type) with the element type of a tensor of real numbers, where arithmetic in C may meet it.
+template <class C, class F> __device__ __forceinline__ void with_element(dtype type, F&& f) {
+  switch (type) {
+  case dtype::float32: return f(std::type_identity<float>{});
+  case dtype::bfloat16: return f(std::type_identity<bfloat16>{});
+  case dtype::float16: return f(std::type_identity<float16>{});
+  default:
+    if constexpr (std::is_same_v<C, double>) f(std::type_identity<double>{});
+  }
+}
+
 /// Has the copy engine copy to shared memory, at most 16 bytes at a time.
 template <int Bytes> __device__ __forceinline__ void copy_async(unsigned char* to, const void* from) {
   constexpr int piece = Bytes < 16 ? Bytes : 16;
@@ -135,11 +157,10 @@ template <class Tile> struct replayed_run {
 ///   count(v)            elements of vector v that exist
 ///   whole(t)            whether one access reaches each of its vectors in tensor t that it has
 ///   has(v)              whether it has vector v, where one access reaches each; it has vector 0
-///   first(t), next(t)   the first vector's address, in elements, and from one to the next, where one access
-///                       reaches each
+///   first(t), next(t)   where, in elements, vector 0 lies in memory, and from one to the next, where one
+///                       access reaches each
 ///   path(t, v)          else
-///   flipped()           whether vectors and their elements then lie in memory the other way round (can_flip:
-///                       ever)
+///   flipped()           whether a vector's elements then lie in memory the other way round (can_flip: ever)
 template <class K, int S, class Place, bool Anywhere> struct tile : Place {
   using group = typename K::group;
   using C = typename K::compute;
@@ -200,11 +221,8 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
       if constexpr (!std::is_same_v<T, any_type>) {
         const auto& memory = this->thread.a.tensor[t];
         if (!memory.bound || !this->whole(t)) return;
-        const T* at = static_cast<const T*>(memory.data) + this->first(t);
-        const std::int64_t next = this->next(t);
-        for_each_vector([&](int v, bool exists) {
+        for_each_place<T>(t, [&](int v, bool exists, auto* at) {
           if (exists) copy_async<vector_bytes<I>>(in_stage<I>(stage, v), at);
-          at += next;
         });
       }
     });
@@ -436,6 +454,16 @@ private:
     }
   }
 
+  /// ... and with where it lies in tensor t, of elements T, one access reaching each.
+  template <class T, class F> __device__ __forceinline__ void for_each_place(int t, F&& f) const {
+    T* at = static_cast<T*>(this->thread.a.tensor[t].data) + this->first(t);
+    const std::int64_t next = this->next(t);
+    for_each_vector([&](int v, bool exists) {
+      f(v, exists, at);
+      at += next;
+    });
+  }
+
   template <int I, class Byte> static __device__ __forceinline__ Byte* in_stage(Byte* stage, int v) {
     return stage + stage_offset<I> + (v * Place::threads + static_cast<int>(threadIdx.x)) * vector_bytes<I>;
   }
@@ -452,22 +480,35 @@ private:
         for (int v = 0; v < vectors; ++v) registers.vector[v] = {};
       return;
     }
-    if (!std::is_same_v<T, any_type> && this->whole(t)) {
-      if constexpr (Staged) {
-        for_each_vector([&](int v, bool exists) {
-          registers.vector[v] = {};
-          if (exists) registers.vector[v].load(reinterpret_cast<const E*>(in_stage<I>(stage, v)));
+    if (std::is_same_v<T, any_type> && is_floating(memory.type) && this->whole(t)) {
+      if constexpr (std::is_same_v<T, any_type>)
+        with_element<C>(memory.type, [&]<class Stored>(std::type_identity<Stored>) {
+          packed<Stored, width> stored[vectors] = {};
+          for_each_place<Stored>(t, [&](int v, bool exists, auto* at) {
+            if (exists) stored[v].load(at);
+          });
+          in_scan_order([&](auto turn) {
+#pragma unroll
+            for (int v = 0; v < vectors; ++v) {
+              if constexpr (decltype(turn)::value) stored[v].reverse();
+              registers.vector[v] = convert<E>(stored[v]);
+            }
+          });
         });
-      } else {
-        const E* at = static_cast<const E*>(memory.data) + this->first(t);
-        const std::int64_t next = this->next(t);
-        for_each_vector([&](int v, bool exists) {
+    } else if (!std::is_same_v<T, any_type> && this->whole(t)) {
+      in_scan_order([&](auto turn) {
+        for_each_place<E>(t, [&](int v, bool exists, auto* at) {
           registers.vector[v] = {};
-          if (exists) registers.vector[v].load(at);
-          at += next;
+          if (!exists) return;
+          constexpr bool turns = decltype(turn)::value;
+          const E* const from = Staged ? reinterpret_cast<const E*>(in_stage<I>(stage, v)) : at;
+          if constexpr (Staged && turns)
+            registers.vector[v].load_reversed(from);
+          else
+            registers.vector[v].load(from);
+          if constexpr (!Staged && turns) registers.vector[v].reverse();
         });
-      }
-      turn_round(registers);
+      });
     } else if (!std::is_same_v<T, any_type> && memory.mode == access::same) {
 #pragma unroll
       for (int v = 0; v < vectors; ++v) {
@@ -501,19 +542,16 @@ private:
     return path.direction * this->thread.a.walk[0].stride[t] + path.lane_stride;
   }
 
-  /// Where the scan goes through memory backwards, the vectors and their elements change their order. (The
-  /// empty instruction keeps compilers from turning the branch into a selection of every word.)
-  template <class Held> __device__ __forceinline__ void turn_round(Held& registers) const {
+  /// Calls f(whether vectors are to be turned round), a constant: where the scan goes through memory
+  /// backwards their elements change their order. (The empty instruction keeps compilers from making one code
+  /// of both with a selection of every word.)
+  template <class F> __device__ __forceinline__ void in_scan_order(F&& f) const {
     if constexpr (Place::can_flip)
-      if (this->flipped()) {
-        asm volatile("");
-        const Held before = registers;
-#pragma unroll
-        for (int v = 0; v < vectors; ++v) {
-          registers.vector[v] = before.vector[vectors - 1 - v];
-          registers.vector[v].reverse();
-        }
+      if (this->flipped()) [[unlikely]] {
+        asm volatile("" ::: "memory");
+        return f(std::true_type{});
       }
+    f(std::false_type{});
   }
 
   template <int Tensor, class Held> __device__ __forceinline__ void write(Held& values) const {
@@ -521,13 +559,24 @@ private:
     using E = held_element<T, C>;
     const auto& memory = this->thread.a.tensor[Tensor];
     if (!memory.bound) return;
-    if (!std::is_same_v<T, any_type> && this->whole(Tensor)) {
-      E* at = static_cast<E*>(memory.data) + this->first(Tensor);
-      const std::int64_t next = this->next(Tensor);
-      turn_round(values);
-      for_each_vector([&](int v, bool exists) {
-        if (exists) values.vector[v].store(at);
-        at += next;
+    if (std::is_same_v<T, any_type> && is_floating(memory.type) && this->whole(Tensor)) {
+      if constexpr (std::is_same_v<T, any_type>)
+        with_element<C>(memory.type, [&]<class Stored>(std::type_identity<Stored>) {
+          in_scan_order([&](auto turn) {
+            for_each_place<Stored>(Tensor, [&](int v, bool exists, auto* at) {
+              packed<Stored, width> stored = convert<Stored>(values.vector[v]);
+              if constexpr (decltype(turn)::value) stored.reverse();
+              if (exists) stored.store(at);
+            });
+          });
+        });
+    } else if (!std::is_same_v<T, any_type> && this->whole(Tensor)) {
+      in_scan_order([&](auto turn) {
+        for_each_place<E>(Tensor, [&](int v, bool exists, auto* at) {
+          packed<E, width> stored = values.vector[v];
+          if constexpr (decltype(turn)::value) stored.reverse();
+          if (exists) stored.store(at);
+        });
       });
     } else {
 #pragma unroll
