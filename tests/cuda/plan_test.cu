@@ -42,6 +42,9 @@ inline constexpr auto encoded =
     op<"encoded">(out<"y">(b, n, h, d) = x(b, n, h, d) * cos_of_product(index(n), theta(h, d)));
 // [/doc:rotation]
 
+inline constexpr auto centred = op<"centred">(
+    out<"y">(b, n) = x(b, n) - last(scan(plain_sum, over(b), scan(plain_sum, over(n), x(b, n)))));
+
 constexpr std::int64_t unit = std::int64_t{12} * 8192 * 2048 * 2;
 
 /// What an allocator was asked for that gives nothing.
@@ -112,6 +115,12 @@ TEST_CASE("what is read once a lane has no say in where threads lie", "[cuda][pl
                               shift = shape<float>(2048), y = shape<bfloat16>(2048, 32768));
   REQUIRE(p.kernels.size() == 1);
   CHECK(p.kernels[0].plan.arrangement == cuda_arrangement::row);
+}
+
+TEST_CASE("what lies between two kernels is held once", "[cuda][plan]") {
+  const auto p = plan<centred>(h200, x = shape<float>(512, 5000), y = shape<float>(512, 5000));
+  REQUIRE(p.kernels.size() == 2);
+  CHECK(p.workspace_bytes == std::int64_t{512} * 5000 * 4);
 }
 
 TEST_CASE("a run asks for all of its workspace before it launches anything", "[cuda][plan]") {
