@@ -16,10 +16,13 @@ struct chunk_policy {
 inline constexpr chunk_policy cuda_chunk_policy{192 << 20, 128 << 20, 2048};
 inline constexpr chunk_policy cpu_chunk_policy{32 << 20, 32 << 20, 256};
 
-/// Tokens a chunk: by the policy, then fewer until bytes(tokens) is within the limit. Chunks of one call are
-/// equal but for the last. Throws argument_error where one token is too many.
+struct chunk_choice {
+  std::int64_t tokens, bytes;
+};
+/// Tokens a chunk, and the bytes that they take: by the policy, then fewer until bytes(tokens) is within the
+/// limit. Chunks of one call are equal but for the last. Throws argument_error where one token is too many.
 template <class Bytes>
-std::int64_t choose_chunk(const call_arguments& call, const chunk_policy& policy, std::int64_t limit,
+chunk_choice choose_chunk(const call_arguments& call, const chunk_policy& policy, std::int64_t limit,
                           Bytes bytes) {
   const std::int64_t tokens = call.tokens();
   const std::int64_t row = call.classes() * static_cast<std::int64_t>(size_of(call.x.type));
@@ -34,11 +37,16 @@ std::int64_t choose_chunk(const call_arguments& call, const chunk_policy& policy
     const std::int64_t chunks = (tokens + at_most - 1) / at_most;
     return std::min(at_most, ((tokens + chunks - 1) / chunks + tile - 1) / tile * tile);
   };
-  while (limit > 0 && most > 1 && bytes(balanced(most)) > limit) most = (most + 1) / 2;
-  if (limit > 0 && bytes(balanced(most)) > limit)
+  const auto choice = [&](std::int64_t at_most) {
+    const std::int64_t chosen = balanced(at_most);
+    return chunk_choice{chosen, bytes(chosen)};
+  };
+  chunk_choice chosen = choice(most);
+  while (limit > 0 && most > 1 && chosen.bytes > limit) chosen = choice(most = (most + 1) / 2);
+  if (limit > 0 && chosen.bytes > limit)
     throw argument_error(message("memory for a chunk of one token, ", bytes(std::int64_t{1}), " bytes"),
                          message(limit), "raise memory_limit, or the workspace");
-  return balanced(most);
+  return chosen;
 }
 
 }  // namespace scandsl::ops

@@ -6,6 +6,7 @@
 #include "chunks.hpp"
 #include "computation.hpp"
 #include "scale.hpp"
+#include "scandsl/exec/cuda_workspace.hpp"
 #include "scandsl/pass/explain.hpp"
 
 namespace scandsl::ops {
@@ -74,11 +75,9 @@ class cuda_session {
 public:
   static constexpr bool only_sizes = false;
 
-  /// Programs use what is left of the workspace.
-  cuda_session(const cuda& on, const cuda_blas::setting& with, std::int64_t workspace_used)
-      : device(on.stream,
-               {static_cast<char*>(on.workspace.data) + workspace_used, on.workspace.bytes - workspace_used}),
-        blas(with) {}
+  /// `workspace`: that of programs.
+  cuda_session(CUstream_st* stream, cuda_workspace workspace, const cuda_blas::setting& with)
+      : device(stream, workspace), blas(with) {}
 
   template <const program& P, class... B> void run(const B&... bindings) { run_on<P>(device, bindings...); }
   void choose(const product& what) {
@@ -126,7 +125,7 @@ std::int64_t cpu_bytes(const call_arguments& call, std::int64_t tokens) {
     direct = direct && (each->values.rows == 0 || has_unit_stride(each->values));
   return counted.bytes() + (direct ? 0 : panel_bytes(call.x.type));
 }
-std::int64_t cpu_chunk(const call_arguments& call) {
+chunk_choice cpu_chunk(const call_arguments& call) {
   return choose_chunk(call, cpu_chunk_policy, call.options.memory_limit,
                       [&](std::int64_t tokens) { return cpu_bytes(call, tokens); });
 }
@@ -134,7 +133,7 @@ std::int64_t cpu_chunk(const call_arguments& call) {
 void run_call(const cpu& device, const call_arguments& call) {
   check_arguments(call);
   check_targets(call);
-  const std::int64_t tokens = cpu_chunk(call);
+  const std::int64_t tokens = cpu_chunk(call).tokens;
   arena counted;
   const call_memory sizes(counted, call, tokens, takes_any);
   const auto memory = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(counted.bytes()));
@@ -152,7 +151,7 @@ std::int64_t cuda_bytes(const call_arguments& call, std::int64_t tokens) {
   computation(session, call, held)();
   return counted.bytes() + cuda_blas::scratch_bytes + session.bytes;
 }
-std::int64_t cuda_chunk(const call_arguments& call, std::int64_t limit) {
+chunk_choice cuda_chunk(const call_arguments& call, std::int64_t limit) {
   return choose_chunk(call, cuda_chunk_policy, limit,
                       [&](std::int64_t tokens) { return cuda_bytes(call, tokens); });
 }
@@ -164,20 +163,24 @@ std::int64_t within(std::int64_t limit, std::int64_t bytes) {
 void run_call(const cuda& device, const call_arguments& call) {
   check_arguments(call);
   if (call.options.check_targets) check_targets(device, call);
-  const std::int64_t tokens = cuda_chunk(call, within(call.options.memory_limit, device.workspace.bytes));
-  arena from(device.workspace.data);
-  const call_memory held(from, call, tokens, has_unit_stride);
+  const std::int64_t most = device.allocate != nullptr ? cuda_blas::free_bytes() : device.workspace.bytes;
+  const chunk_choice chunk = cuda_chunk(call, within(call.options.memory_limit, most));
+  cuda_detail::workspace_layout workspace(device);
+  workspace.take(chunk.bytes);
+  char* const memory = workspace.memory(device, make_name("linear_cross_entropy"));
+  arena from(memory);
+  const call_memory held(from, call, chunk.tokens, has_unit_stride);
   cuda_blas::setting blas;
   blas.scratch = from.take(cuda_blas::scratch_bytes);
   blas.one_and_zero = held.one_and_zero.data;
   blas.tuning = call.options.tuning;
-  cuda_session session(device, blas, from.bytes());
+  cuda_session session(device.stream, {memory + from.bytes(), chunk.bytes - from.bytes()}, blas);
   computation(session, call, held)();
 }
 
 void run_call(cuda_sizing& device, const call_arguments& call) {
   const std::int64_t limit = within(call.options.memory_limit, cuda_blas::free_bytes());
-  device.bytes = cuda_bytes(call, cuda_chunk(call, limit));
+  device.bytes = cuda_chunk(call, limit).bytes;
 }
 
 template <class Device>
@@ -313,19 +316,19 @@ linear_cross_entropy_plan plan_linear_cross_entropy(const cpu&, const array& x, 
                                                     const linear_cross_entropy_gradients& gradients,
                                                     const linear_cross_entropy_options& options) {
   const call_arguments call = planned_call(x, weight, gradients, options);
-  const std::int64_t tokens = cpu_chunk(call);
+  const chunk_choice chunk = cpu_chunk(call);
   arena counted;
-  const call_memory held(counted, call, tokens, takes_any);
-  return describe_call(call, "the CPU", held, cpu_bytes(call, tokens));
+  const call_memory held(counted, call, chunk.tokens, takes_any);
+  return describe_call(call, "the CPU", held, chunk.bytes);
 }
 linear_cross_entropy_plan plan_linear_cross_entropy(cuda_sizing& device, const array& x, const array& weight,
                                                     const linear_cross_entropy_gradients& gradients,
                                                     const linear_cross_entropy_options& options) {
   const call_arguments call = planned_call(x, weight, gradients, options);
-  const std::int64_t tokens = cuda_chunk(call, within(options.memory_limit, cuda_blas::free_bytes()));
+  const chunk_choice chunk = cuda_chunk(call, within(options.memory_limit, cuda_blas::free_bytes()));
   arena counted;
-  const call_memory held(counted, call, tokens, has_unit_stride);
-  device.bytes = cuda_bytes(call, tokens);
+  const call_memory held(counted, call, chunk.tokens, has_unit_stride);
+  device.bytes = chunk.bytes;
   return describe_call(call, "the GPU", held, device.bytes);
 }
 

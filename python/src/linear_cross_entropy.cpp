@@ -124,12 +124,7 @@ void scale(const tensor_list& gradients, const Tensor& factor, const optional_te
   const ops::linear_cross_entropy_gradients scaled{{}, {}, arrays[0], arrays[1], arrays[2]};
   const array by = array_of("factor", factor);
   const std::optional<array> missing = array_of("pending", pending);
-  // Needs no workspace, so that there is nothing to size.
-  const auto run = [&](auto& device) {
-    if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(device)>, cuda_sizing>)
-      ops::scale_gradients(device, scaled, by, missing);
-  };
-  run_where(factor, run);
+  run_where(factor, [&](auto& device) { ops::scale_gradients(device, scaled, by, missing); });
 }
 
 const kernels registered(

@@ -39,14 +39,9 @@ public:
     }
   }
 
-  /// Memory for the run, full of random bits.
-  cuda_workspace workspace(std::int64_t bytes) {
-    std::vector<unsigned> noise(static_cast<std::size_t>(bytes) / 4 + 1);
-    std::mt19937 random(static_cast<unsigned>(bytes));
-    for (unsigned& each : noise) each = static_cast<unsigned>(random());
-    char* const place = take(noise.size() * 4, 0);
-    check(cudaMemcpy(place, noise.data(), noise.size() * 4, cudaMemcpyHostToDevice));
-    return {place, bytes};
+  /// Memory for a run that asks for it, full of random bits. A cuda_allocator.
+  static void* give(void* context, std::int64_t bytes) {
+    return static_cast<device_copies*>(context)->workspace(bytes);
   }
 
   /// Waits, and brings the outputs back.
@@ -63,8 +58,19 @@ public:
   }
 
   problem bound;
+  std::vector<std::int64_t> asked;  ///< bytes, for each time that memory was asked for
 
 private:
+  char* workspace(std::int64_t bytes) {
+    asked.push_back(bytes);
+    std::vector<unsigned> noise(static_cast<std::size_t>(bytes) / 4 + 1);
+    std::mt19937 random(static_cast<unsigned>(bytes));
+    for (unsigned& each : noise) each = static_cast<unsigned>(random());
+    char* const place = take(noise.size() * 4, 0);
+    check(cudaMemcpy(place, noise.data(), noise.size() * 4, cudaMemcpyHostToDevice));
+    return place;
+  }
+
   struct region {
     char *host, *device;
     std::size_t bytes;
@@ -114,16 +120,18 @@ inline cuda_device planned_device() {
   return std::getenv("SCANDSL_TEST_WALKS") == nullptr ? cuda_detail::current_device() : cuda_device{0, 1};
 }
 
-/// Runs P with the kernels of the given types.
+/// Runs P with the kernels of the given types. It asks for the workspace that it was said to need, if any.
 template <const program& P, class C, class Types> void run_over_copies(const problem& host) {
   const iteration_space space = validate(P, host, works_in_place<P>());
   device_copies copies(P, host);
   const cuda_device device = planned_device();
   const std::int64_t bytes =
       cuda_detail::run_typed<P, C, Types, true>(cuda{nullptr}, copies.bound, space, device);
-  cuda_detail::run_typed<P, C, Types, false>(cuda{nullptr, copies.workspace(bytes)}, copies.bound, space,
+  cuda_detail::run_typed<P, C, Types, false>(cuda{nullptr, device_copies::give, &copies}, copies.bound, space,
                                              device);
   copies.fetch();
+  if (copies.asked != (bytes > 0 ? std::vector{bytes} : std::vector<std::int64_t>{}))
+    throw std::logic_error("a run asked for another workspace than it was said to need");
 }
 
 /// With the kernels for one element type where the operands have it, with those for any otherwise.

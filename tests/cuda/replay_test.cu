@@ -71,12 +71,34 @@ template <const program& P> std::int64_t bytes_for(const shape_of_run& s) {
                             y = shape<float>(s.along_b(), s.along_n()));
 }
 template <const program& P>
-void launch(const shape_of_run& s, const device_memory& from, const device_memory& to, cuda_workspace memory,
-            cudaStream_t on) {
-  run<P>(scandsl::cuda{on, memory},
-         x = view(static_cast<const float*>(from.floats()), s.along_b(), s.along_n()),
+void launch(const shape_of_run& s, const device_memory& from, const device_memory& to,
+            const scandsl::cuda& device) {
+  run<P>(device, x = view(static_cast<const float*>(from.floats()), s.along_b(), s.along_n()),
          y = view(to.floats(), s.along_b(), s.along_n()));
 }
+template <const program& P>
+void launch(const shape_of_run& s, const device_memory& from, const device_memory& to, cuda_workspace memory,
+            cudaStream_t on) {
+  launch<P>(s, from, to, scandsl::cuda{on, memory});
+}
+
+/// Memory that is allocated and freed in the order of a stream.
+struct ordered_memory {
+  cudaStream_t on;
+  std::vector<void*> held = {};
+  std::vector<std::int64_t> asked = {};
+
+  static void* give(void* context, std::int64_t bytes) {
+    auto& self = *static_cast<ordered_memory*>(context);
+    self.asked.push_back(bytes);
+    self.held.push_back(nullptr);
+    must(cudaMallocAsync(&self.held.back(), static_cast<std::size_t>(bytes), self.on));
+    return self.held.back();
+  }
+  ~ordered_memory() {
+    for (void* const each : held) cudaFreeAsync(each, on);
+  }
+};
 
 std::vector<float> fetch(const device_memory& from, std::int64_t count) {
   std::vector<float> values(static_cast<std::size_t>(count));
@@ -191,6 +213,27 @@ TEST_CASE("a rerun gives the same bits", "[cuda][replay]") {
              std::memcmp(then.data(), logs.data(), size) == 0;
     }
     CHECK(same);
+  }
+}
+
+TEST_CASE("a run asks for its workspace once, which goes back behind it", "[cuda][replay]") {
+  const device_memory round(sizeof(unsigned)), from(std::size_t{4000000}), to(std::size_t{4000000});
+  const stream queue;
+  must(cudaMemset(round.data, 0, sizeof(unsigned)));
+  for (int i = 0; i < 50; ++i) {
+    const shape_of_run& s = shapes[i % 5];
+    fill<<<264, 256, 0, queue.on>>>(from.floats(), s.count(), static_cast<const unsigned*>(round.data));
+    std::vector<std::int64_t> asked;
+    {
+      ordered_memory memory{queue.on};
+      launch<replayed_sum>(s, from, to, scandsl::cuda{queue.on, ordered_memory::give, &memory});
+      asked = memory.asked;
+    }
+    const std::int64_t needed = bytes_for<replayed_sum>(s);
+    CHECK(asked == (needed > 0 ? std::vector{needed} : std::vector<std::int64_t>{}));
+    must(cudaStreamSynchronize(queue.on));
+    INFO("launch " << i);
+    CHECK(sums_are_right(s, fetch(to, s.count()), 0));
   }
 }
 

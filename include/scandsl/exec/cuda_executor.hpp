@@ -12,15 +12,26 @@ struct cuda_workspace {
   std::int64_t bytes = 0;
 };
 
+/// Gives device memory, aligned as cudaMalloc's, that is the run's until the stream is through with it.
+/// Memory that is reused in the order of the stream (a tensor of torch's, cudaFreeAsync) may be given back as
+/// soon as run returns. Where there is none it throws.
+using cuda_allocator = void* (*)(void* context, std::int64_t bytes);
+
 /// The CUDA executor: launches on `stream` (a cudaStream_t; a null pointer is the default stream) of the
-/// current device and returns at once. Nothing is allocated and nothing is waited for, so a run can be
-/// captured in a graph.
+/// current device and returns at once. Nothing is waited for and, with a workspace, nothing is allocated, so
+/// a run can be captured in a graph.
 struct cuda {
   CUstream_st* stream;
   cuda_workspace workspace;
+  cuda_allocator allocate = nullptr;
+  void* context = nullptr;
 
   /// The stream is always named: {} means the CPU.
   explicit cuda(CUstream_st* on, cuda_workspace memory = {}) : stream(on), workspace(memory) {}
+  /// Asks for the workspace, allocate(context, bytes), where a run needs one: once, before it launches
+  /// anything.
+  cuda(CUstream_st* on, cuda_allocator with, void* context_of)
+      : stream(on), allocate(with), context(context_of) {}
 };
 
 /// An executor that launches nothing: the same call then says in `bytes` how much workspace it needs on the

@@ -11,31 +11,31 @@ inline void check_types(const program& p, const problem& bound) {
   for (int t = 0; t < p.tensors.count; ++t) {
     const bound_tensor& b = bound.tensors[static_cast<std::size_t>(t)];
     const tensor_decl& declared = p.tensors[t];
-    const std::string id = text(declared.id);
+    const auto id = [&] { return text(declared.id); };
     if (declared.role == tensor_role::scratch) continue;
     if (!b.bound) {
-      if (!declared.optional) throw argument_error("a view for " + id, "none", "bind it");
+      if (!declared.optional) throw argument_error("a view for " + id(), "none", "bind it");
       continue;
     }
     if (b.view.rank != declared.axes.count)
-      throw shape_error(message("rank ", declared.axes.count, " for ", id), message("rank ", b.view.rank),
+      throw shape_error(message("rank ", declared.axes.count, " for ", id()), message("rank ", b.view.rank),
                         "bind one dimension, or one list of dimensions, per axis");
     if (holds_integers(declared) == is_floating(b.view.type))
       throw dtype_error(holds_integers(declared)
                             ? message("int32 or int64 for ",
-                                      declared.role == tensor_role::offsets ? "the offsets " : "", id)
-                            : message("float32, float64, bfloat16 or float16 for ", id),
+                                      declared.role == tensor_role::offsets ? "the offsets " : "", id())
+                            : message("float32, float64, bfloat16 or float16 for ", id()),
                         name_of(b.view.type), "convert it first");
     if (declared.role == tensor_role::output && !b.view.writable)
-      throw argument_error("writable memory for the output " + id, "a view of const",
+      throw argument_error("writable memory for the output " + id(), "a view of const",
                            "bind memory that may be written");
     std::int64_t count = 1;
     for (int i = 0; i < b.view.rank; ++i) count *= b.view.axis[i].count();
     if (declared.role == tensor_role::offsets && count < 1)
-      throw shape_error("at least one offset in " + id, "none",
+      throw shape_error("at least one offset in " + id(), "none",
                         "give S + 1 offsets for S sequences; without sequences, leave the tensor unbound");
     if (b.view.data == nullptr && count > 0)
-      throw argument_error("memory for " + id, "a null pointer", "bind allocated memory");
+      throw argument_error("memory for " + id(), "a null pointer", "bind allocated memory");
   }
 }
 
@@ -104,12 +104,13 @@ inline void check_positions(const program& p, const problem& bound, const iterat
       throw shape_error(message("extent ", p.parts[a], " of axis ", text(p.axes[a]),
                                 ", along which so many values are stacked"),
                         message("extent ", extent), "bind tensors with that extent");
+    if (in_double || extent <= std::numeric_limits<std::int32_t>::max()) continue;
     bool counted = false;
     for (const node& n : p.nodes) counted = counted || (n.op == opcode::index && n.target == a);
     for (const node& n : p.nodes)
       for (int i = 0; n.op == opcode::gather && i < p.tensors[n.target].axes.count; ++i)
         counted = counted || ((n.function >> i & 1U) != 0 && p.tensors[n.target].axes[i] == a);
-    if (counted && !in_double && extent > std::numeric_limits<std::int32_t>::max())
+    if (counted)
       throw shape_error(message("at most 2^31 - 1 positions of axis ", text(p.axes[a]),
                                 ", for they are counted in 32 bits"),
                         message("extent ", extent), "bind float64 operands, or cut the axis in two");

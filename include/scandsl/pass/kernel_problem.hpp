@@ -51,6 +51,13 @@ inline void slice(erased_view& view, const tensor_decl& declared) {
 
 }  // namespace detail
 
+/// Whether a kernel program has the operands of the whole one, in its order: then problems of the whole are
+/// its own.
+constexpr bool has_same_operands(const program& whole, const program& kernel) {
+  return kernel.axes == whole.axes && kernel.tensors == whole.tensors &&
+         kernel.parameters == whole.parameters;
+}
+
 /// The problem of a kernel program: the operands of the whole one by name, and scratch without memory yet.
 inline problem kernel_problem(const program& whole, const problem& bound, const program& kernel,
                               const iteration_space& space, dtype scratch_type) {

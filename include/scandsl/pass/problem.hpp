@@ -135,8 +135,9 @@ inline std::vector<std::int64_t> extents_of(const dims& list) {
 /// on an axis, naming both.
 inline iteration_space make_iteration_space(const program& p, const problem& bound) {
   iteration_space space;
+  std::vector<std::int64_t> common;
   for (int a = 0; a < p.axes.count; ++a) {
-    std::vector<std::int64_t> common;
+    common.clear();
     int first = -1;
     std::int64_t extent = 1;
     const auto each_list = [&](auto&& visit) {
@@ -161,7 +162,7 @@ inline iteration_space make_iteration_space(const program& p, const problem& bou
                           message("extent ", list.count(), " in ", detail::text(p.tensors[t].id)),
                           "bind views that agree on every axis");
       if (first < 0) {
-        common = detail::extents_of(list);
+        for (const dim& d : list) common.push_back(d.extent);
         first = t;
         extent = list.count();
       } else if (extent > 0 && !detail::is_cut(list, common)) {
@@ -178,6 +179,7 @@ inline iteration_space make_iteration_space(const program& p, const problem& bou
     space.is_bound[static_cast<std::size_t>(a)] = first >= 0;
     if (extent == 0) common = {0};
     std::vector<dimension>& target = space.axis[static_cast<std::size_t>(a)];
+    target.reserve(common.size());
     for (const std::int64_t e : common) target.push_back({a, e, {}});
     if (extent > 0)
       each_list([&](int t, const dims& list) {

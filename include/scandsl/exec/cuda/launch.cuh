@@ -166,6 +166,12 @@ template <class K, class A> access access_mode(const A& a, int t, std::int64_t a
     if (a.walk[d].stride[t] % width != 0) return access::scattered;
   return access::vector;
 }
+template <class K, class A> access access_mode(const cuda_kernel_plan& plan, const A& a, int t) {
+  using policy = tile_policy<K>;
+  return plan.arrangement == cuda_arrangement::row
+             ? access_mode<K>(a, t, a.walk[0].stride[t], policy::width, true)
+             : access_mode<K>(a, t, a.inner_stride[t], policy::lanes_of(plan), false);
+}
 
 /// The axes along which positions are computed, and the values of tables.
 template <class Check, class A>
@@ -198,9 +204,14 @@ void describe_computed_axes(const program& p, const problem& bound, const Check&
   }
 }
 
+constexpr bool divides_integers(const program& p) {
+  for (const node& n : p.nodes)
+    if (is_apply<primitive::floor_divide_op>(n) || is_apply<primitive::modulo_op>(n)) return true;
+  return false;
+}
+
 /// What integers are divided by, where that is known now.
 template <class A> void describe_divisors(const program& p, A& a) {
-  a.divides = true;
   const auto describe = [&](std::int64_t divisor, small_divisor& by) {
     if (divisor < 0 || divisor >= (std::int64_t{1} << 31))
       a.divides = false;
@@ -226,14 +237,12 @@ template <class A> void describe_divisors(const program& p, A& a) {
   }
 }
 
-/// Translates a plan. `Width`: the elements of a vector.
+/// Translates a plan.
 template <class K>
 typename K::arguments make_arguments(const cuda_kernel_plan& plan, const program& p, const walk_table& table,
-                                     const problem& bound, const iteration_space& space, int strip_lanes,
-                                     int width) {
+                                     const problem& bound, const iteration_space& space) {
   using C = typename K::compute;
   constexpr int tensors = K::tensors;
-  const bool row = plan.arrangement == cuda_arrangement::row;
   typename K::arguments a;
   for (int t = 0; t < tensors; ++t) {
     const bound_tensor& b = bound.tensors[static_cast<std::size_t>(t)];
@@ -250,7 +259,8 @@ typename K::arguments make_arguments(const cuda_kernel_plan& plan, const program
   for (const dimension& d : plan.nest.walk) copy_dimension(d, a.walk[a.walk_dimensions++]);
   if (a.walk_dimensions == 0) a.walk_dimensions = 1;  // one step
   a.steps = plan.nest.steps();
-  if (!row) {
+  if (plan.arrangement == cuda_arrangement::strip) {
+    const int strip_lanes = tile_policy<K>::lanes_of(plan);
     strided_dimension<tensors>& inner = a.lane[a.lane_dimensions - 1];
     a.inner_extent = inner.extent;
     for (int t = 0; t < tensors; ++t) {
@@ -281,7 +291,8 @@ typename K::arguments make_arguments(const cuda_kernel_plan& plan, const program
   for (int i = 0; i < p.parameters.count; ++i)
     a.parameters[i] = as_parameter<C>(p.parameters[i], bound.parameters[static_cast<std::size_t>(i)]);
   describe_computed_axes(p, bound, check_rank, a);
-  describe_divisors(p, a);
+  a.divides = true;
+  if constexpr (divides_integers(K::group::value)) describe_divisors(p, a);
   if (table.segment_axis >= 0) {
     const std::vector<dimension> segments =
         detail::merged(space.axis[static_cast<std::size_t>(table.segment_axis)]);
@@ -295,9 +306,7 @@ typename K::arguments make_arguments(const cuda_kernel_plan& plan, const program
     a.wide_offsets = view.type == dtype::int64;
     a.offsets_stride = view.axis[0].empty() ? 0 : view.axis[0][view.axis[0].size() - 1].stride;
   }
-  for (int t = 0; t < tensors; ++t)
-    a.tensor[t].mode = row ? access_mode<K>(a, t, a.walk[0].stride[t], width, true)
-                           : access_mode<K>(a, t, a.inner_stride[t], strip_lanes, false);
+  for (int t = 0; t < tensors; ++t) a.tensor[t].mode = access_mode<K>(plan, a, t);
   return a;
 }
 
@@ -307,7 +316,42 @@ template <class Arrangement, class A> bool fits_one_tile(const A& a) {
                                                                    Arrangement::tile_steps(a.lane_threads));
 }
 
-template <class K, class Arrangement> void launch_walk(typename K::arguments a, cudaStream_t stream) {
+struct launch_shape {
+  std::int64_t blocks, threads;
+  std::size_t shared;
+  int cluster = 0;  ///< its blocks; 0: there are no clusters
+};
+
+template <class... A>
+void launch_kernel(void (*kernel)(A...), const launch_shape& shape, cudaStream_t stream,
+                   const std::type_identity_t<A>&... arguments) {
+  // At every launch: it belongs to the context, of which a device may have several.
+  if (shape.shared > 48 * 1024)
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(shape.shared)),
+          "raising a kernel's shared memory");
+  if (shape.cluster > 8)
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
+          "allowing large clusters");
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = static_cast<unsigned>(shape.cluster);
+  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(shape.blocks));
+  config.blockDim = dim3(static_cast<unsigned>(shape.threads));
+  config.dynamicSmemBytes = shape.shared;
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = shape.cluster > 0 ? 1 : 0;
+  // Not <<<>>>, which copies the arguments once more.
+  void* pointers[] = {const_cast<void*>(static_cast<const void*>(&arguments))...};
+  const cudaError_t status = cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), pointers);
+  if (status != cudaSuccess) cudaGetLastError();  // told here, so not to whoever asks next
+  check(status, "a kernel launch");
+}
+
+template <class K, class Arrangement> void launch_walk(typename K::arguments& a, cudaStream_t stream) {
   const std::int64_t blocks = Arrangement::blocks(a);
   if (blocks == 0) return;
   if (blocks > 0x7fffffff) throw cuda_error("at most 2^31 - 1 blocks", message(blocks), "run it in parts");
@@ -330,31 +374,9 @@ template <class K, class Arrangement> void launch_walk(typename K::arguments a, 
     kernel = stream_kernel<fast, fast_arrangement>;
     shared += 2 * walk::stage_bytes;
   }
-  if (shared > 48 * 1024)
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
-          "raising a kernel's shared memory");
-  const auto grid = static_cast<unsigned>(blocks), block = static_cast<unsigned>(Arrangement::block_size(a));
-  if constexpr (Arrangement::clustered) {
-    const auto cluster = static_cast<unsigned>(Arrangement::blocks_of_row(a));
-    if (cluster > 8)
-      check(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
-            "allowing large clusters");
-    cudaLaunchAttribute attribute{};
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim.x = cluster;
-    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-    cudaLaunchConfig_t config{};
-    config.gridDim = dim3(grid);
-    config.blockDim = dim3(block);
-    config.dynamicSmemBytes = shared;
-    config.stream = stream;
-    config.attrs = &attribute;
-    config.numAttrs = 1;
-    check(cudaLaunchKernelEx(&config, kernel, a), "a kernel launch");
-  } else {
-    kernel<<<grid, block, shared, stream>>>(a);
-    check(cudaGetLastError(), "a kernel launch");
-  }
+  int cluster = 0;
+  if constexpr (Arrangement::clustered) cluster = Arrangement::blocks_of_row(a);
+  launch_kernel(kernel, {blocks, Arrangement::block_size(a), shared, cluster}, stream, a);
 }
 
 template <class K>
@@ -389,26 +411,21 @@ lookback_arguments make_lookback(const cuda_kernel_plan& plan, const typename K:
 }
 
 template <class K, class Arrangement>
-void launch_lookback(const cuda_kernel_plan& plan, const typename K::arguments& a, const cuda_device& device,
-                     void* workspace, cudaStream_t stream) {
-  std::int64_t bytes = 0;
-  lookback_arguments book = make_lookback<K>(plan, a, bytes);
+void launch_lookback(const typename K::arguments& a, lookback_arguments book, std::int64_t bytes,
+                     const cuda_device& device, void* scratch, cudaStream_t stream) {
   const std::int64_t tiles = book.tiles * book.blocks;
   if (tiles >= std::int64_t{1} << 31)
     throw cuda_error("at most 2^31 tiles", message(tiles), "run it in parts");
   if (tiles == 0) return;
-  book.ticket = static_cast<std::uint32_t*>(workspace);
-  book.words = reinterpret_cast<std::uint64_t*>(static_cast<char*>(workspace) + 256);
-  check(cudaMemsetAsync(workspace, 0, static_cast<std::size_t>(bytes), stream), "clearing the workspace");
+  book.ticket = static_cast<std::uint32_t*>(scratch);
+  book.words = reinterpret_cast<std::uint64_t*>(static_cast<char*>(scratch) + 256);
+  check(cudaMemsetAsync(scratch, 0, static_cast<std::size_t>(bytes), stream), "clearing the workspace");
   using kernel_type = lookback<K, Arrangement>;
-  const std::size_t shared = kernel_type::shared_bytes(a.lane_threads);
-  const auto kernel = lookback_kernel<K, Arrangement>;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
-        "raising a kernel's shared memory");
   const std::int64_t blocks =
       std::min<std::int64_t>(tiles, device.multiprocessors * kernel_type::blocks_resident);
-  kernel<<<static_cast<unsigned>(blocks), kernel_type::all_threads, shared, stream>>>(a, book);
-  check(cudaGetLastError(), "a kernel launch");
+  launch_kernel(lookback_kernel<K, Arrangement>,
+                {blocks, kernel_type::all_threads, kernel_type::shared_bytes(a.lane_threads)}, stream, a,
+                book);
 }
 
 /// The kernels' arrangements of threads.
@@ -443,48 +460,57 @@ template <class K> std::int64_t saved_bytes(const cuda_kernel_plan& plan, typena
   }
 }
 
-/// Plans and launches one kernel program. `scratch`: memory for what its sweeps save, or for a look-back,
-/// which without any is a walk.
-template <class K>
-void launch(const program& p, const walk_table& table, const problem& bound, const iteration_space& space,
-            const cuda_device& device, void* scratch, cudaStream_t stream) {
-  using policy = tile_policy<K>;
-  cuda_kernel_plan plan = plan_cuda_kernel(p, table, bound, space, tile_shape<K>(), device);
-  if (plan.lookback_tiles > 0 && scratch == nullptr) {
-    cuda_tile_shape walks = tile_shape<K>();
-    walks.lookback = false;
-    plan = plan_cuda_kernel(p, table, bound, space, walks, device);
+/// One kernel program, planned, with the arguments of its launch.
+template <class K> class planned_kernel {
+public:
+  /// `may_look_back`: where it pays and there will be scratch for it.
+  planned_kernel(const program& p, const walk_table& table, const problem& bound,
+                 const iteration_space& space, const cuda_device& on, bool may_look_back = true)
+      : plan(plan_cuda_kernel(p, table, bound, space, shape_of(may_look_back), on)),
+        arguments(make_arguments<K>(plan, p, table, bound, space)), device(on) {
+    if constexpr (policy::looks_back)
+      if (looks_back()) book = make_lookback<K>(plan, arguments, bytes);
+    if constexpr (saved_components<typename K::group> > 0) bytes = saved_bytes<K>(plan, arguments);
   }
-  typename K::arguments a =
-      make_arguments<K>(plan, p, table, bound, space, policy::lanes_of(plan), policy::width);
-  if constexpr (policy::looks_back) {
-    if (plan.lookback_tiles > 0) {
-      if (plan.arrangement == cuda_arrangement::row)
-        launch_lookback<K, lookback_row_of<K>>(plan, a, device, scratch, stream);
-      else
-        launch_lookback<K, lookback_strip_of<K>>(plan, a, device, scratch, stream);
-      return;
-    }
-  }
-  a.saved = saved_bytes<K>(plan, a) > 0 ? scratch : nullptr;
-  with_arrangement<K>(plan, a, [&]<class A>(std::type_identity<A>) { launch_walk<K, A>(a, stream); });
-}
 
-/// Bytes of scratch that `launch` needs.
-template <class K>
-std::int64_t scratch_bytes(const program& p, const walk_table& table, const problem& bound,
-                           const iteration_space& space, const cuda_device& device) {
-  using policy = tile_policy<K>;
-  if constexpr (saved_components<typename K::group> == 0 && !policy::looks_back) {
-    return 0;
-  } else {
-    const cuda_kernel_plan plan = plan_cuda_kernel(p, table, bound, space, tile_shape<K>(), device);
-    auto a = make_arguments<K>(plan, p, table, bound, space, policy::lanes_of(plan), policy::width);
-    if (plan.lookback_tiles == 0) return saved_bytes<K>(plan, a);
-    std::int64_t bytes = 0;
-    make_lookback<K>(plan, a, bytes);
-    return bytes;
+  bool looks_back() const { return plan.lookback_tiles > 0; }
+  /// Of what its sweeps save, or a look-back publishes.
+  std::int64_t scratch_bytes() const { return bytes; }
+  /// Says where tensor t, of which that was not known, is.
+  void place(int t, void* data) {
+    arguments.tensor[t].data = data;
+    arguments.tensor[t].mode = access_mode<K>(plan, arguments, t);
   }
-}
+
+  void launch(void* scratch, cudaStream_t stream) {
+    if constexpr (policy::looks_back) {
+      if (looks_back()) {
+        if (plan.arrangement == cuda_arrangement::row)
+          launch_lookback<K, lookback_row_of<K>>(arguments, book, bytes, device, scratch, stream);
+        else
+          launch_lookback<K, lookback_strip_of<K>>(arguments, book, bytes, device, scratch, stream);
+        return;
+      }
+    }
+    arguments.saved = bytes > 0 ? scratch : nullptr;
+    with_arrangement<K>(plan, arguments,
+                        [&]<class A>(std::type_identity<A>) { launch_walk<K, A>(arguments, stream); });
+  }
+
+private:
+  using policy = tile_policy<K>;
+
+  cuda_kernel_plan plan;
+  typename K::arguments arguments;
+  cuda_device device;
+  lookback_arguments book;
+  std::int64_t bytes = 0;
+
+  static cuda_tile_shape shape_of(bool may_look_back) {
+    cuda_tile_shape shape = tile_shape<K>();
+    shape.lookback = shape.lookback && may_look_back;
+    return shape;
+  }
+};
 
 }  // namespace scandsl::cuda_detail

@@ -28,8 +28,7 @@ cuda_kernel_summary summarise(const program& p, const walk_table& table, const p
   using group = typename fast::group;
   using policy = tile_policy<K>;
   cuda_kernel_summary result{p, table, plan_cuda_kernel(p, table, bound, space, tile_shape<K>(), device)};
-  auto a =
-      make_arguments<K>(result.plan, p, table, bound, space, policy::lanes_of(result.plan), policy::width);
+  auto a = make_arguments<K>(result.plan, p, table, bound, space);
   const std::int64_t saved = saved_bytes<K>(result.plan, a);
   with_arrangement<K>(result.plan, a, [&]<class A>(std::type_identity<A>) {
     result.tile_steps = A::tile_steps(a.lane_threads);

@@ -1,7 +1,12 @@
 #pragma once
+#include <array>
+#include <atomic>
+#include <optional>
+#include <tuple>
+
 #include "scandsl/exec/bind.hpp"
 #include "scandsl/exec/cuda/launch.cuh"
-#include "scandsl/exec/cuda_executor.hpp"
+#include "scandsl/exec/cuda_workspace.hpp"
 #include "scandsl/exec/validate.hpp"
 #include "scandsl/pass/prepare_cuda.hpp"
 
@@ -59,22 +64,6 @@ using kernel_for =
     typename make_kernel<P, K, C, Types,
                          std::make_integer_sequence<int, kernel_program<P, K>.tensors.count>>::type;
 
-/// What one run needs of the workspace, handed out in order.
-struct workspace_cursor {
-  char* data;
-  std::int64_t left, used = 0;
-
-  void* take(std::int64_t bytes) {
-    const std::int64_t rounded = (bytes + 255) / 256 * 256;
-    used += rounded;
-    if (data == nullptr || used > left) return nullptr;
-    return data + (used - rounded);
-  }
-  void* take_if_there(std::int64_t bytes) {
-    return data != nullptr && used + (bytes + 255) / 256 * 256 > left ? nullptr : take(bytes);
-  }
-};
-
 /// Blocks of a cluster at most: 8 from compute capability 9.0 on, twice as many on large devices of 9.0; 1
 /// where the code that runs there was made for an older one.
 inline int most_cluster_blocks(int device, int multiprocessors) {
@@ -95,11 +84,23 @@ inline int most_cluster_blocks(int device, int multiprocessors) {
 
 /// Where there is none, a device to plan for.
 inline cuda_device current_device() {
+  // What the first devices are is asked once, and kept in one word: multiprocessors, then blocks of a
+  // cluster.
+  static std::array<std::atomic<std::uint64_t>, 64> known{};
   int index = 0, multiprocessors = 0;
-  if (cudaGetDevice(&index) != cudaSuccess ||
-      cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, index) != cudaSuccess)
+  if (cudaGetDevice(&index) != cudaSuccess) return {};
+  const bool is_kept = static_cast<std::size_t>(index) < known.size();
+  if (is_kept)
+    if (const std::uint64_t word = known[static_cast<std::size_t>(index)].load(std::memory_order_relaxed))
+      return {static_cast<int>(word >> 32), static_cast<int>(word & 0xffffffff)};
+  if (cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, index) != cudaSuccess)
     return {};
-  return {multiprocessors, most_cluster_blocks(index, multiprocessors)};
+  const cuda_device device{multiprocessors, most_cluster_blocks(index, multiprocessors)};
+  if (is_kept)
+    known[static_cast<std::size_t>(index)].store(static_cast<std::uint64_t>(device.multiprocessors) << 32 |
+                                                     static_cast<std::uint64_t>(device.cluster_blocks),
+                                                 std::memory_order_relaxed);
+  return device;
 }
 
 /// Whether the operands that are read or written at every step hold what `Types` says.
@@ -121,46 +122,93 @@ template <const program& P, class Types> bool types_fit(const problem& bound) {
   return fit;
 }
 
+/// The node's number of "scratch N", a tensor that lies between kernel programs: the same in all of them.
+constexpr int scratch_number(const name& id) {
+  int number = 0;
+  for (const char c : id.view().substr(8)) number = number * 10 + (c - '0');
+  return number;
+}
+
+/// A run with the types settled: all of P's kernel programs, planned before one is launched.
+template <const program& P, class C, class Types> class planned_run {
+public:
+  planned_run(const problem& bound, const iteration_space& space, const cuda_device& device,
+              workspace_layout& workspace) {
+    place_of.fill(workspace_layout::nowhere);
+    for_each_kernel([&]<int K>(index_constant<K>) {
+      if constexpr (has_same_operands(P, kernel_program<P, K>)) {
+        plan<K>(bound, space, device, workspace);
+      } else {
+        const problem part = kernel_problem(P, bound, kernel_program<P, K>, space, scratch_dtype<C>);
+        plan<K>(part, make_iteration_space(kernel_program<P, K>, part), device, workspace);
+      }
+    });
+  }
+
+  /// `workspace`: where place 0 is.
+  void launch(char* workspace, cudaStream_t stream) {
+    for_each_kernel([&]<int K>(index_constant<K>) {
+      auto& [kernel, scratch] = std::get<K>(kernels);
+      for_each_scratch(kernel_program<P, K>,
+                       [&](int t, std::int64_t& place) { kernel->place(t, workspace + place); });
+      kernel->launch(scratch == workspace_layout::nowhere ? nullptr : workspace + scratch, stream);
+    });
+  }
+
+private:
+  static constexpr int count = kernels_of<P>.programs.count;
+  template <class K> struct kernel_and_scratch {
+    std::optional<planned_kernel<K>> kernel;
+    std::int64_t scratch = workspace_layout::nowhere;
+  };
+  template <class Sequence> struct all_kernels;
+  template <int... K> struct all_kernels<std::integer_sequence<int, K...>> {
+    using type = std::tuple<kernel_and_scratch<kernel_for<P, K, C, Types>>...>;
+  };
+
+  typename all_kernels<std::make_integer_sequence<int, count>>::type kernels;
+  std::array<std::int64_t, count == 1 ? 1 : max_nodes> place_of;  ///< of tensors between kernels, by number
+
+  template <class F> static void for_each_kernel(F&& f) {
+    for_each_index(std::make_integer_sequence<int, count>{}, f);
+  }
+  /// f(tensor, its place)
+  template <class F> void for_each_scratch(const program& p, F&& f) {
+    if constexpr (count > 1)
+      for (int t = 0; t < p.tensors.count; ++t)
+        if (p.tensors[t].role == tensor_role::scratch)
+          f(t, place_of[static_cast<std::size_t>(scratch_number(p.tensors[t].id))]);
+  }
+
+  template <int K>
+  void plan(const problem& part, const iteration_space& space, const cuda_device& device,
+            workspace_layout& workspace) {
+    const program& p = kernel_program<P, K>;
+    for_each_scratch(p, [&](int t, std::int64_t& place) {
+      if (place != workspace_layout::nowhere) return;
+      const erased_view& view = part.tensors[static_cast<std::size_t>(t)].view;
+      std::int64_t elements = 1;
+      for (int a = 0; a < view.rank; ++a) elements *= view.axis[a].count();
+      place = workspace.take(std::max<std::int64_t>(1, elements) * static_cast<std::int64_t>(sizeof(C)));
+    });
+    auto& [kernel, scratch] = std::get<K>(kernels);
+    kernel.emplace(p, cuda_table<P, K>, part, space, device);
+    if (kernel->scratch_bytes() == 0) return;
+    // What sweeps save is needed; a look-back without memory is a walk.
+    scratch = kernel->looks_back() ? workspace.take_if_there(kernel->scratch_bytes())
+                                   : workspace.take(kernel->scratch_bytes());
+    if (scratch == workspace_layout::nowhere) kernel.emplace(p, cuda_table<P, K>, part, space, device, false);
+  }
+};
+
 /// Runs with the types settled (Dry: counts the workspace only). Gives the bytes of workspace used.
 template <const program& P, class C, class Types, bool Dry>
 std::int64_t run_typed(const cuda& executor, const problem& bound, const iteration_space& space,
                        const cuda_device& device = current_device()) {
-  workspace_cursor memory{static_cast<char*>(executor.workspace.data), executor.workspace.bytes};
-  std::array<void*, max_nodes> scratch_of{};
-  for_each_index(std::make_integer_sequence<int, kernels_of<P>.programs.count>{}, [&]<int K>(
-                                                                                      index_constant<K>) {
-    using kernel = kernel_for<P, K, C, Types>;
-    const program& p = kernel_program<P, K>;
-    problem part = kernel_problem(P, bound, p, space, scratch_dtype<C>);
-    const auto need = [&](std::int64_t bytes) {
-      void* const data = memory.take(bytes);
-      if (!Dry && data == nullptr)
-        throw argument_error(
-            message("a workspace of at least ", memory.used, " bytes for ", detail::text(P.id)),
-            message(executor.workspace.bytes), "give what workspace_bytes asks for");
-      return data;
-    };
-    for (int t = 0; t < p.tensors.count; ++t)
-      if (p.tensors[t].role == tensor_role::scratch) {
-        erased_view& view = part.tensors[static_cast<std::size_t>(t)].view;
-        std::int64_t count = 1;
-        for (int a = 0; a < view.rank; ++a) count *= view.axis[a].count();
-        // "scratch N": the node's number, the same in every kernel program.
-        std::size_t number = 0;
-        for (const char c : p.tensors[t].id.view().substr(8))
-          number = number * 10 + static_cast<std::size_t>(c - '0');
-        if (scratch_of[number] == nullptr)
-          scratch_of[number] = need(std::max<std::int64_t>(1, count) * static_cast<std::int64_t>(sizeof(C)));
-        view.data = scratch_of[number];
-      }
-    const iteration_space own = make_iteration_space(p, part);
-    const std::int64_t bytes = scratch_bytes<kernel>(p, cuda_table<P, K>, part, own, device);
-    // What sweeps save is needed; a look-back without memory is a walk.
-    constexpr bool needed = saved_components<kernel_group<P, K>> > 0;
-    void* const scratch = bytes == 0 ? nullptr : needed ? need(bytes) : memory.take_if_there(bytes);
-    if constexpr (!Dry) launch<kernel>(p, cuda_table<P, K>, part, own, device, scratch, executor.stream);
-  });
-  return memory.used;
+  workspace_layout workspace = Dry ? workspace_layout() : workspace_layout(executor);
+  planned_run<P, C, Types> planned(bound, space, device, workspace);
+  if constexpr (!Dry) planned.launch(workspace.memory(executor, P.id), executor.stream);
+  return workspace.bytes();
 }
 
 /// The element types that bindings say; any_type where it is known at run time only.

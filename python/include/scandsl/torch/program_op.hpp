@@ -32,23 +32,16 @@ template <const program& P, bool Second> void execute(const cpu& device, const p
 template <bool Second>
 inline constexpr cuda_detail::typed_elements own_types = {!Second, !Second, false, false};
 
-template <const program& P, bool Second, bool Dry>
-std::int64_t run_on_gpu(const cuda& device, const problem& bound) {
-  const iteration_space space =
-      Dry ? make_iteration_space(P, bound) : validate(P, bound, works_in_place<P>(), false);
-  return cuda_detail::with_types<P, own_types<Second>>(
+template <const program& P, bool Second> void execute(const cuda& device, const problem& bound) {
+  const iteration_space space = validate(P, bound, works_in_place<P>(), false);
+  constexpr cuda_detail::typed_elements types = own_types<Second>;  // nvcc wants it named
+  cuda_detail::with_types<P, types>(
       bound, [&]<class C, class T>(std::type_identity<C>, std::type_identity<T>) {
-        return cuda_detail::run_typed<P, C, cuda_detail::uniform_types<T>, Dry>(device, bound, space);
+        return cuda_detail::run_typed<P, C, cuda_detail::uniform_types<T>, false>(device, bound, space);
       });
 }
-template <const program& P, bool Second> void execute(const cuda& device, const problem& bound) {
-  run_on_gpu<P, Second, false>(device, bound);
-}
-template <const program& P, bool Second> void execute(cuda_sizing& device, const problem& bound) {
-  device.bytes = run_on_gpu<P, Second, true>(cuda{nullptr}, bound);
-}
 #else
-template <const program& P, bool Second, class Device> void execute(Device&, const problem&) {
+template <const program& P, bool Second> void execute(const cuda&, const problem&) {
   throw cuda_error("an op that was built for CUDA", "one for the CPU", "give its file the extension .cu");
 }
 #endif

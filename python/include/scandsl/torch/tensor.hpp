@@ -123,8 +123,25 @@ inline void require_same_device(const char* operand, const std::optional<Tensor>
                        device(*tensor), "move it first");
 }
 
+/// Memory from torch's allocator where a tensor lies, as runs ask for it. It goes back with this, to be used
+/// again behind what is on the stream by then.
+class workspaces {
+public:
+  explicit workspaces(const Tensor& where) : like_(where) {}
+
+  static void* allocate(void* context, std::int64_t bytes) {
+    auto& self = *static_cast<workspaces*>(context);
+    self.held_.push_back(binding::allocate({&bytes, 1}, ScalarType::Byte, self.like_));
+    return self.held_.back().data_ptr();
+  }
+
+private:
+  const Tensor& like_;
+  tensor_list held_;
+};
+
 /// Calls op(device) for the device that holds `first`: as many threads as torch uses, or torch's current
-/// stream with a workspace of what op(cuda_sizing) asks for, which may be freed as soon as it is enqueued.
+/// stream and its memory.
 template <class Op> void run_where(const Tensor& first, Op&& op) {
   if (!first.is_cuda()) {
     const cpu device{static_cast<int>(torch::stable::get_num_threads())};
@@ -132,12 +149,8 @@ template <class Op> void run_where(const Tensor& first, Op&& op) {
     return;
   }
   const torch::stable::accelerator::DeviceGuard guard(first.get_device_index());
-  cuda_sizing sizing;
-  op(sizing);
-  std::optional<Tensor> workspace;
-  if (sizing.bytes > 0) workspace = allocate({&sizing.bytes, 1}, ScalarType::Byte, first);
-  const cuda device{current_stream(first.get_device_index()),
-                    {workspace ? workspace->data_ptr() : nullptr, sizing.bytes}};
+  workspaces memory(first);
+  const cuda device{current_stream(first.get_device_index()), workspaces::allocate, &memory};
   op(device);
 }
 
