@@ -16,12 +16,19 @@ struct chunk_policy {
 inline constexpr chunk_policy cuda_chunk_policy{192 << 20, 128 << 20, 2048};
 inline constexpr chunk_policy cpu_chunk_policy{32 << 20, 32 << 20, 256};
 
-/// Tokens a chunk: by the policy, then fewer until bytes(tokens) is within the limit. Chunks of one call are
-/// equal but for the last. Throws argument_error where one token is too many.
+/// Tokens a chunk: by the policy, then fewer until bytes(tokens) is within the limit, if there is one. Chunks
+/// of one call are equal but for the last. A call whose logits' gradient is the caller's takes all tokens.
+/// Throws argument_error where one token is too many, or all are that must be.
 template <class Bytes>
-std::int64_t choose_chunk(const call_arguments& call, const chunk_policy& policy, std::int64_t limit,
-                          Bytes bytes) {
+std::int64_t choose_chunk(const call_arguments& call, const chunk_policy& policy,
+                          std::optional<std::int64_t> limit, Bytes bytes) {
   const std::int64_t tokens = call.tokens();
+  if (call.logits_gradient) {
+    if (limit && bytes(tokens) > *limit)
+      throw argument_error(message("memory for all tokens, ", bytes(tokens), " bytes"), message(*limit),
+                           "raise memory_limit, or the workspace");
+    return tokens;
+  }
   const std::int64_t row = call.classes() * static_cast<std::int64_t>(size_of(call.x.type));
   std::int64_t most = tokens;
   if (call.options.tokens_a_chunk > 0)
@@ -34,10 +41,10 @@ std::int64_t choose_chunk(const call_arguments& call, const chunk_policy& policy
     const std::int64_t chunks = (tokens + at_most - 1) / at_most;
     return std::min(at_most, ((tokens + chunks - 1) / chunks + tile - 1) / tile * tile);
   };
-  while (limit > 0 && most > 1 && bytes(balanced(most)) > limit) most = (most + 1) / 2;
-  if (limit > 0 && bytes(balanced(most)) > limit)
+  while (limit && most > 1 && bytes(balanced(most)) > *limit) most = (most + 1) / 2;
+  if (limit && bytes(balanced(most)) > *limit)
     throw argument_error(message("memory for a chunk of one token, ", bytes(std::int64_t{1}), " bytes"),
-                         message(limit), "raise memory_limit, or the workspace");
+                         message(*limit), "raise memory_limit, or the workspace");
   return balanced(most);
 }
 

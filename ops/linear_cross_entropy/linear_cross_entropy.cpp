@@ -28,7 +28,7 @@ template <class F> void for_each_target(const array& target, F f) {
 
 /// Throws argument_error on a target that is no class and not ignored, naming the first.
 void check_targets(const call_arguments& call) {
-  for_each_target(call.target, [&](std::int64_t i, std::int64_t target) {
+  for_each_target(*call.target, [&](std::int64_t i, std::int64_t target) {
     if (target != call.options.ignore_index && (target < 0 || target >= call.classes()))
       throw argument_error(message("targets in [0, ", call.classes(), ") or ignore_index, which is ",
                                    call.options.ignore_index),
@@ -39,7 +39,7 @@ void check_targets(const call_arguments& call) {
 /// The same for targets on the GPU, which are copied to the host.
 void check_targets(const cuda& device, const call_arguments& call) {
   call_arguments on_host = call;
-  array& target = on_host.target;
+  array& target = *on_host.target;
   std::int64_t first = 0, last = 0;  // the elements that the view spans, relative to its first
   for (int i = 0; i < target.rank; ++i) {
     const std::int64_t reach = (target.extents[i] - 1) * target.strides[i];
@@ -127,13 +127,15 @@ std::int64_t cpu_bytes(const call_arguments& call, std::int64_t tokens) {
   return counted.bytes() + (direct ? 0 : panel_bytes(call.x.type));
 }
 std::int64_t cpu_chunk(const call_arguments& call) {
-  return choose_chunk(call, cpu_chunk_policy, call.options.memory_limit,
+  std::optional<std::int64_t> limit;
+  if (call.options.memory_limit > 0) limit = call.options.memory_limit;
+  return choose_chunk(call, cpu_chunk_policy, limit,
                       [&](std::int64_t tokens) { return cpu_bytes(call, tokens); });
 }
 
 void run_call(const cpu& device, const call_arguments& call) {
   check_arguments(call);
-  check_targets(call);
+  if (call.target) check_targets(call);
   const std::int64_t tokens = cpu_chunk(call);
   arena counted;
   const call_memory sizes(counted, call, tokens, takes_any);
@@ -176,8 +178,11 @@ void run_call(const cuda& device, const call_arguments& call) {
 }
 
 void run_call(cuda_sizing& device, const call_arguments& call) {
-  const std::int64_t limit = within(call.options.memory_limit, cuda_blas::free_bytes());
-  device.bytes = cuda_bytes(call, cuda_chunk(call, limit));
+  check_without_memory(call);
+  std::int64_t tokens = call.tokens();
+  if (!call.logits_gradient)
+    tokens = cuda_chunk(call, within(call.options.memory_limit, cuda_blas::free_bytes()));
+  device.bytes = cuda_bytes(call, tokens);
 }
 
 template <class Device>
@@ -196,6 +201,17 @@ linear_cross_entropy_gradients without_cotangents(linear_cross_entropy_gradients
   return gradients;
 }
 
+template <class Device>
+void run_products(Device& device, const array& x, const array& weight, const array& logits_gradient,
+                  const linear_cross_entropy_gradients& gradients, const array& factor, const array& pending,
+                  const product_tuning& tuning) {
+  linear_cross_entropy_options options;
+  options.tuning = tuning;
+  run_call(
+      device,
+      {x, weight, {}, {}, without_cotangents(gradients), pending, options, false, logits_gradient, factor});
+}
+
 // ---- plans
 
 /// The arguments of a call that is only planned: its other operands have no memory.
@@ -207,9 +223,7 @@ call_arguments planned_call(const array& x, const array& weight,
   target.type = dtype::int64;
   target.rank = std::max(x.rank - 1, 0);
   call_arguments call{x, weight, target, {}, gradients, {}, options, false};
-  detail::check_shapes(call);
-  detail::check_types(call);
-  detail::check_options(options);
+  check_without_memory(call);
   return call;
 }
 linear_cross_entropy_plan describe_call(const call_arguments& call, const char* device,
@@ -219,10 +233,13 @@ linear_cross_entropy_plan describe_call(const call_arguments& call, const char* 
   const std::int64_t row = held.logits.row_stride * static_cast<std::int64_t>(size_of(call.x.type));
   plan.tokens_a_chunk = held.logits.rows;
   plan.chunks = plan.tokens == 0 ? 0 : (plan.tokens + plan.tokens_a_chunk - 1) / plan.tokens_a_chunk;
+  plan.logits_row = held.logits.row_stride;
   plan.logits_bytes = plan.tokens_a_chunk * row;
   plan.all_logits_bytes = plan.tokens * row;
   plan.copied_bytes = held.copied_bytes();
   plan.memory_bytes = memory_bytes;
+  plan.keeps_logits_gradient =
+      plan.with_gradients && plan.chunks <= 1 && call.options.reduction != loss_reduction::none;
   return plan;
 }
 
@@ -268,6 +285,44 @@ void linear_cross_entropy_with_gradients(cuda_sizing& device, const array& x, co
                                          const linear_cross_entropy_options& options,
                                          const std::optional<array>& pending) {
   run_call(device, {x, weight, target, loss, without_cotangents(gradients), pending, options, false});
+}
+
+void linear_cross_entropy_with_logits_gradient(const cpu& device, const array& x, const array& weight,
+                                               const array& target, const array& loss,
+                                               const array& logits_gradient, const array& pending,
+                                               const linear_cross_entropy_options& options) {
+  run_call(device, {x, weight, target, loss, {}, pending, options, false, logits_gradient});
+}
+void linear_cross_entropy_with_logits_gradient(const cuda& device, const array& x, const array& weight,
+                                               const array& target, const array& loss,
+                                               const array& logits_gradient, const array& pending,
+                                               const linear_cross_entropy_options& options) {
+  run_call(device, {x, weight, target, loss, {}, pending, options, false, logits_gradient});
+}
+void linear_cross_entropy_with_logits_gradient(cuda_sizing& device, const array& x, const array& weight,
+                                               const array& target, const array& loss,
+                                               const array& logits_gradient, const array& pending,
+                                               const linear_cross_entropy_options& options) {
+  run_call(device, {x, weight, target, loss, {}, pending, options, false, logits_gradient});
+}
+
+void linear_cross_entropy_products(const cpu& device, const array& x, const array& weight,
+                                   const array& logits_gradient,
+                                   const linear_cross_entropy_gradients& gradients, const array& factor,
+                                   const array& pending, const product_tuning& tuning) {
+  run_products(device, x, weight, logits_gradient, gradients, factor, pending, tuning);
+}
+void linear_cross_entropy_products(const cuda& device, const array& x, const array& weight,
+                                   const array& logits_gradient,
+                                   const linear_cross_entropy_gradients& gradients, const array& factor,
+                                   const array& pending, const product_tuning& tuning) {
+  run_products(device, x, weight, logits_gradient, gradients, factor, pending, tuning);
+}
+void linear_cross_entropy_products(cuda_sizing& device, const array& x, const array& weight,
+                                   const array& logits_gradient,
+                                   const linear_cross_entropy_gradients& gradients, const array& factor,
+                                   const array& pending, const product_tuning& tuning) {
+  run_products(device, x, weight, logits_gradient, gradients, factor, pending, tuning);
 }
 
 void linear_cross_entropy_backward(const cpu& device, const array& x, const array& weight,
@@ -341,6 +396,9 @@ std::string explain(const linear_cross_entropy_plan& plan) {
               ? message("  a chunk: logits; loss and gradient in place; x's gradient; weight's, summed in ",
                         name_of(plan.accumulate), "\n")
               : std::string("  a chunk: logits; loss\n");
+  if (plan.keeps_logits_gradient)
+    text += message("  or in two passes: kept for the products of the second, the logits' gradient, ",
+                    size_text(plan.logits_bytes), "\n");
   if (plan.copied_bytes > 0) text += message("  copies of operands: ", size_text(plan.copied_bytes), "\n");
   return text + message("  memory beside the operands: ", size_text(plan.memory_bytes), "\n");
 }
