@@ -1,5 +1,7 @@
 #pragma once
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -12,26 +14,35 @@
 namespace scandsl::ops {
 
 struct call_arguments {
-  array x, weight, target;
-  std::optional<array> loss;  ///< absent in a backward
+  array x, weight;
+  std::optional<array> target;  ///< absent where the logits' gradient is known
+  std::optional<array> loss;    ///< absent in a backward
   linear_cross_entropy_gradients gradients = {};
   std::optional<array> pending = {};
   linear_cross_entropy_options options = {};
-  bool backward = false;  ///< the cotangents are those of gradients
+  bool backward = false;                      ///< the cotangents are those of gradients
+  std::optional<array> logits_gradient = {};  ///< [N, V]: written with the loss, read without a target
+  std::optional<array> factor = {};           ///< of its products, beside pending
 
-  std::int64_t tokens() const { return target.count(); }
+  std::int64_t tokens() const {
+    return std::accumulate(x.extents, x.extents + x.rank - 1, std::int64_t{1}, std::multiplies<>());
+  }
   std::int64_t features() const { return x.extents[x.rank - 1]; }
   std::int64_t classes() const { return weight.extents[0]; }
   dtype sums() const { return state_dtype(x.type); }
   bool wants_gradients() const {
-    return gradients.x_gradient || gradients.weight_gradient || gradients.bias_gradient;
+    return gradients.x_gradient || gradients.weight_gradient || gradients.bias_gradient || logits_gradient;
   }
+  /// Whether it begins at the logits' gradient, so that only the products are left.
+  bool is_products() const { return !target; }
   /// Whether each token has a cotangent of its own. Then it is in the gradient of the logits, else in the
   /// factor of the products.
   bool has_token_cotangents() const {
     return backward && (options.reduction == loss_reduction::none || gradients.lse_cotangent ||
                         !gradients.loss_cotangent);
   }
+  /// Whether the products lack their factor, which is written to pending.
+  bool leaves_factor_pending() const { return pending && !is_products(); }
   dtype accumulate() const { return options.accumulate.value_or(weight.type); }
 };
 
@@ -44,24 +55,27 @@ struct named_operand {
 };
 
 inline std::vector<named_operand> operands_of(const call_arguments& call,
-                                              const std::optional<array> (&required)[3]) {
+                                              const std::optional<array> (&required)[2]) {
+  const bool is_forward = !call.is_products();
   return {{"x", required[0], false},
           {"weight", required[1], false},
-          {"target", required[2], false},
+          {"target", call.target, false},
           {"bias", call.options.bias, false},
           {"class_weight", call.options.class_weight, false},
           {"loss_cotangent", call.gradients.loss_cotangent, false},
           {"lse_cotangent", call.gradients.lse_cotangent, false},
+          {"factor", call.factor, false},
           {"loss", call.loss, true},
           {"lse", call.options.lse, true},
-          {"pending", call.pending, true},
+          {"pending", call.pending, is_forward},
+          {"logits_gradient", call.logits_gradient, is_forward},
           {"x_gradient", call.gradients.x_gradient, true},
           {"weight_gradient", call.gradients.weight_gradient, true},
           {"bias_gradient", call.gradients.bias_gradient, true}};
 }
 
 inline void check_memory(const call_arguments& call) {
-  const std::optional<array> required[] = {call.x, call.weight, call.target};
+  const std::optional<array> required[] = {call.x, call.weight};
   const std::vector<named_operand> all = operands_of(call, required);
   for (const named_operand& each : all) {
     if (!each.given) continue;
@@ -111,12 +125,15 @@ inline void check_shapes(const call_arguments& call) {
   shaped("weight_gradient", call.gradients.weight_gradient, weight.extents, 2);
   shaped("bias_gradient", call.gradients.bias_gradient, weight.extents, 1);
   shaped("pending", call.pending, nullptr, 0);
+  shaped("factor", call.factor, nullptr, 0);
+  const std::int64_t logits[] = {call.tokens(), call.classes()};
+  shaped("logits_gradient", call.logits_gradient, logits, 2);
 }
 
 inline void check_types(const call_arguments& call) {
   require_floating("x", call.x);
-  if (is_floating(call.target.type))
-    throw dtype_error("int32 or int64 for target", name_of(call.target.type), "target holds class indices");
+  if (call.target && is_floating(call.target->type))
+    throw dtype_error("int32 or int64 for target", name_of(call.target->type), "target holds class indices");
   const dtype type = call.x.type, sums = call.sums();
   const auto typed = [](const char* id, const std::optional<array>& given, dtype expected) {
     if (given) require_dtype(id, *given, expected, expected);
@@ -130,6 +147,8 @@ inline void check_types(const call_arguments& call) {
   typed("loss", call.loss, sums);
   typed("lse", call.options.lse, sums);
   typed("pending", call.pending, sums);
+  typed("factor", call.factor, sums);
+  typed("logits_gradient", call.logits_gradient, type);
   typed("loss_cotangent", call.gradients.loss_cotangent, sums);
   typed("lse_cotangent", call.gradients.lse_cotangent, sums);
   if (const std::optional<dtype> sum = call.options.accumulate;
@@ -153,15 +172,26 @@ inline void check_options(const linear_cross_entropy_options& options) {
 
 }  // namespace detail
 
-/// Throws shape_error, dtype_error, argument_error and overlap_error.
-inline void check_arguments(const call_arguments& call) {
+/// What can be wrong with operands that may be without memory. Throws shape_error, dtype_error and
+/// argument_error.
+inline void check_without_memory(const call_arguments& call) {
   detail::check_shapes(call);
   detail::check_types(call);
   detail::check_options(call.options);
-  if (call.gradients.bias_gradient && !call.options.bias)
+  if (call.gradients.bias_gradient && !call.options.bias && !call.is_products())
     throw argument_error("a bias with bias_gradient", "none", "give the bias of the forward call");
   if (call.pending && call.options.reduction == loss_reduction::none)
     throw argument_error("a reduced loss with pending", "reduction none", "leave pending out");
+  if (const std::optional<array>& logits = call.logits_gradient;
+      logits && logits->count() > 0 && !merged(*logits)->is_row_major())
+    throw argument_error("contiguous rows of logits_gradient",
+                         shape_text(logits->strides, 2) + " for strides",
+                         "allocate it as [N, V], or with longer rows");
+}
+
+/// Throws shape_error, dtype_error, argument_error and overlap_error.
+inline void check_arguments(const call_arguments& call) {
+  check_without_memory(call);
   detail::check_memory(call);
 }
 

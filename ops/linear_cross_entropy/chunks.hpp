@@ -20,11 +20,19 @@ struct chunk_choice {
   std::int64_t tokens, bytes;
 };
 /// Tokens a chunk, and the bytes that they take: by the policy, then fewer until bytes(tokens) is within the
-/// limit. Chunks of one call are equal but for the last. Throws argument_error where one token is too many.
+/// limit, if there is one. Chunks of one call are equal but for the last. A call whose logits' gradient is
+/// the caller's takes all tokens. Throws argument_error where one token is too many, or all are that must be.
 template <class Bytes>
-chunk_choice choose_chunk(const call_arguments& call, const chunk_policy& policy, std::int64_t limit,
-                          Bytes bytes) {
+chunk_choice choose_chunk(const call_arguments& call, const chunk_policy& policy,
+                          std::optional<std::int64_t> limit, Bytes bytes) {
   const std::int64_t tokens = call.tokens();
+  if (call.logits_gradient) {
+    const chunk_choice all{tokens, bytes(tokens)};
+    if (limit && all.bytes > *limit)
+      throw argument_error(message("memory for all tokens, ", all.bytes, " bytes"), message(*limit),
+                           "raise memory_limit, or the workspace");
+    return all;
+  }
   const std::int64_t row = call.classes() * static_cast<std::int64_t>(size_of(call.x.type));
   std::int64_t most = tokens;
   if (call.options.tokens_a_chunk > 0)
@@ -42,10 +50,10 @@ chunk_choice choose_chunk(const call_arguments& call, const chunk_policy& policy
     return chunk_choice{chosen, bytes(chosen)};
   };
   chunk_choice chosen = choice(most);
-  while (limit > 0 && most > 1 && chosen.bytes > limit) chosen = choice(most = (most + 1) / 2);
-  if (limit > 0 && chosen.bytes > limit)
+  while (limit && most > 1 && chosen.bytes > *limit) chosen = choice(most = (most + 1) / 2);
+  if (limit && chosen.bytes > *limit)
     throw argument_error(message("memory for a chunk of one token, ", bytes(std::int64_t{1}), " bytes"),
-                         message(limit), "raise memory_limit, or the workspace");
+                         message(*limit), "raise memory_limit, or the workspace");
   return chosen;
 }
 

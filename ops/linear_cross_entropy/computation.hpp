@@ -16,8 +16,13 @@ public:
       : session(on), call(arguments), held(memory) {}
 
   void operator()() {
+    using namespace linear_cross_entropy_program;
     copy_operands();
-    prepare_tokens();
+    session.template run<numbers>(one_and_zero = vector_of(held.one_and_zero));
+    if (call.is_products())
+      copy(column_of(*call.pending), view_of(held.factor), number_if(call.factor));
+    else
+      prepare_tokens();
     for_each_size([&](std::int64_t first) { choose(first); });  // overwrites results, so before the chunks
     if constexpr (Session::only_sizes)
       for_each_size([&](std::int64_t first) { compute_chunk(first); });
@@ -34,20 +39,21 @@ private:
   const call_arguments& call;
   const call_memory& held;
 
-  /// The products of one chunk. Only those of the gradients that are asked for are there.
+  /// The products of one chunk: the logits, unless their gradient is known, and the gradients asked for.
   struct chunk_products {
-    product logits;
-    std::optional<product> x_gradient, weight_gradient;
+    matrix chunk;
+    std::optional<product> logits, x_gradient, weight_gradient;
   };
   chunk_products products_at(std::int64_t first) const {
     const std::int64_t count = chunk_tokens(first);
-    const matrix logits = held.logits.rows_from(0, count), rows = held.x.values.rows_from(first, count);
-    chunk_products all{{rows, held.weight.values.transposed(), logits}, {}, {}};
+    const matrix chunk = held.logits.rows_from(0, count), rows = held.x.values.rows_from(first, count);
+    chunk_products all{chunk, {}, {}, {}};
+    if (!call.is_products()) all.logits = {rows, held.weight.values.transposed(), chunk};
     if (call.gradients.x_gradient)
-      all.x_gradient = {logits, held.weight.values, held.x_gradient.values.rows_from(first, count),
+      all.x_gradient = {chunk, held.weight.values, held.x_gradient.values.rows_from(first, count),
                         gradient_factor()};
     if (call.gradients.weight_gradient)
-      all.weight_gradient = {logits.transposed(), rows, held.weight_gradient.values, gradient_factor(),
+      all.weight_gradient = {chunk.transposed(), rows, held.weight_gradient.values, gradient_factor(),
                              first > 0};
     return all;
   }
@@ -57,7 +63,7 @@ private:
   /// What the gradients of the logits are multiplied with in the products, in float32: 1 / count would take
   /// the small ones out of the range of float16.
   const void* gradient_factor() const {
-    return call.has_token_cotangents() || call.pending ? nullptr : held.factor.data;
+    return call.has_token_cotangents() || call.leaves_factor_pending() ? nullptr : held.factor.data;
   }
 
   void copy(const optional_view& from, const erased_view& to, const optional_view& by = {}) {
@@ -74,15 +80,13 @@ private:
   void prepare_tokens() {
     using namespace linear_cross_entropy_program;
     session.template run<targets>(
-        target = all_of(call.target), class_weight = vector_if(call.options.class_weight),
+        target = all_of(*call.target), class_weight = vector_if(call.options.class_weight),
         classes = static_cast<double>(call.classes()), ignore_index = call.options.ignore_index,
         token_weight = vector_of(held.token_weight));
-    session.template run<numbers>(one_and_zero = vector_of(held.one_and_zero));
     const std::optional<array>& cotangent = call.gradients.loss_cotangent;
     const bool reduced = call.options.reduction != loss_reduction::none;
     optional_view given, repeated;
-    if (call.backward && reduced && cotangent)
-      given = erased_view{cotangent->data, cotangent->type, false, 0, {}};
+    if (call.backward && reduced) given = number_if(cotangent);
     session.template run<totals>(token_weight = vector_of(held.token_weight), upstream = given,
                                  is_mean = call.options.reduction == loss_reduction::mean,
                                  denominator = number_of(held.denominator), factor = number_of(held.factor));
@@ -104,23 +108,24 @@ private:
   }
   void choose(std::int64_t first) {
     const chunk_products all = products_at(first);
-    session.choose(all.logits);
-    if (all.x_gradient) session.choose(*all.x_gradient);
-    if (all.weight_gradient) session.choose(*all.weight_gradient);
+    for (const std::optional<product>* each : {&all.logits, &all.x_gradient, &all.weight_gradient})
+      if (*each) session.choose(**each);
   }
 
   // ---- a chunk
 
   void compute_chunk(std::int64_t first) {
     const chunk_products all = products_at(first);
-    session.multiply(all.logits);
-    if (call.wants_gradients())
-      differentiate(all.logits.result, first);
-    else
-      evaluate(all.logits.result, first);
+    if (all.logits) {
+      session.multiply(*all.logits);
+      if (call.wants_gradients())
+        differentiate(all.chunk, first);
+      else
+        evaluate(all.chunk, first);
+    }
     if (all.x_gradient) session.multiply(*all.x_gradient);
     if (all.weight_gradient) session.multiply(*all.weight_gradient);
-    if (call.gradients.bias_gradient) add_bias_gradient(all.logits.result, first > 0);
+    if (call.gradients.bias_gradient) add_bias_gradient(all.chunk, first > 0);
   }
   void evaluate(const matrix& chunk, std::int64_t at) {
     using namespace linear_cross_entropy_program;
@@ -143,7 +148,7 @@ private:
     const auto tokens = [&](const matrix& of_call) { return vector_of(of_call.rows_from(at, chunk.rows)); };
     const linear_cross_entropy_options& options = call.options;
     const auto run = [&]<const program & P>(const auto&... more) {
-      session.template run<P>(bindings..., more..., logits = view_of(chunk), target = all_of(call.target),
+      session.template run<P>(bindings..., more..., logits = view_of(chunk), target = all_of(*call.target),
                               first = at, ignore_index = options.ignore_index,
                               token_weight = tokens(held.token_weight), loss = tokens(held.token_loss),
                               lse = tokens(held.token_lse));
@@ -190,7 +195,6 @@ private:
       if (gradient_factor() != nullptr) by = number_of(held.factor);
       copy(if_any(held.bias_sums), column_of(*wanted.bias_gradient), by);
     }
-    if (call.pending) copy(view_of(held.factor), column_of(*call.pending));
   }
 
   // ---- views
@@ -200,6 +204,10 @@ private:
     erased_view view{given->data, given->type, false, 1, {}};
     view.axis[0].push_back({given->extents[0], given->strides[0]});
     return view;
+  }
+  static optional_view number_if(const std::optional<array>& given) {
+    if (!given) return {};
+    return erased_view{given->data, given->type, false, 0, {}};
   }
   static optional_view column_if(const std::optional<array>& given) {
     if (!given) return {};

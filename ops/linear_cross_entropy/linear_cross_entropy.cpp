@@ -1,59 +1,16 @@
 #include "scandsl/ops/linear_cross_entropy.hpp"
 
 #include <memory>
-#include <vector>
 
 #include "chunks.hpp"
 #include "computation.hpp"
 #include "scale.hpp"
 #include "scandsl/exec/cuda_workspace.hpp"
 #include "scandsl/pass/explain.hpp"
+#include "targets.hpp"
 
 namespace scandsl::ops {
 namespace {
-
-// ---- targets
-
-/// Calls f(position, target) for all tokens.
-template <class F> void for_each_target(const array& target, F f) {
-  for (std::int64_t i = 0; i < target.count(); ++i) {
-    std::int64_t offset = 0, rest = i;
-    for (int d = target.rank - 1; d >= 0; --d) {
-      offset += rest % target.extents[d] * target.strides[d];
-      rest /= target.extents[d];
-    }
-    f(i, target.type == dtype::int32 ? static_cast<const std::int32_t*>(target.data)[offset]
-                                     : static_cast<const std::int64_t*>(target.data)[offset]);
-  }
-}
-
-/// Throws argument_error on a target that is no class and not ignored, naming the first.
-void check_targets(const call_arguments& call) {
-  for_each_target(call.target, [&](std::int64_t i, std::int64_t target) {
-    if (target != call.options.ignore_index && (target < 0 || target >= call.classes()))
-      throw argument_error(message("targets in [0, ", call.classes(), ") or ignore_index, which is ",
-                                   call.options.ignore_index),
-                           message(target, " at position ", i), "correct it, or mark the token as ignored");
-  });
-}
-
-/// The same for targets on the GPU, which are copied to the host.
-void check_targets(const cuda& device, const call_arguments& call) {
-  call_arguments on_host = call;
-  array& target = on_host.target;
-  std::int64_t first = 0, last = 0;  // the elements that the view spans, relative to its first
-  for (int i = 0; i < target.rank; ++i) {
-    const std::int64_t reach = (target.extents[i] - 1) * target.strides[i];
-    (reach < 0 ? first : last) += reach;
-  }
-  if (target.count() == 0) return;
-  const auto element = static_cast<std::int64_t>(size_of(target.type));
-  std::vector<std::byte> copy(static_cast<std::size_t>((last - first + 1) * element));
-  cuda_blas::read(device, copy.data(), static_cast<const char*>(target.data) + first * element,
-                  static_cast<std::int64_t>(copy.size()));
-  target.data = copy.data() - first * element;
-  check_targets(on_host);
-}
 
 // ---- sessions
 
@@ -126,13 +83,15 @@ std::int64_t cpu_bytes(const call_arguments& call, std::int64_t tokens) {
   return counted.bytes() + (direct ? 0 : panel_bytes(call.x.type));
 }
 chunk_choice cpu_chunk(const call_arguments& call) {
-  return choose_chunk(call, cpu_chunk_policy, call.options.memory_limit,
+  std::optional<std::int64_t> limit;
+  if (call.options.memory_limit > 0) limit = call.options.memory_limit;
+  return choose_chunk(call, cpu_chunk_policy, limit,
                       [&](std::int64_t tokens) { return cpu_bytes(call, tokens); });
 }
 
 void run_call(const cpu& device, const call_arguments& call) {
   check_arguments(call);
-  check_targets(call);
+  if (call.target) check_targets(call);
   const std::int64_t tokens = cpu_chunk(call).tokens;
   arena counted;
   const call_memory sizes(counted, call, tokens, takes_any);
@@ -151,7 +110,7 @@ std::int64_t cuda_bytes(const call_arguments& call, std::int64_t tokens) {
   computation(session, call, held)();
   return counted.bytes() + cuda_blas::scratch_bytes + session.bytes;
 }
-chunk_choice cuda_chunk(const call_arguments& call, std::int64_t limit) {
+chunk_choice cuda_chunk(const call_arguments& call, std::optional<std::int64_t> limit) {
   return choose_chunk(call, cuda_chunk_policy, limit,
                       [&](std::int64_t tokens) { return cuda_bytes(call, tokens); });
 }
@@ -160,11 +119,19 @@ std::int64_t within(std::int64_t limit, std::int64_t bytes) {
   return limit > 0 ? std::min(limit, bytes) : bytes;
 }
 
+/// Of a call that has its memory allocated. The products of kept logits' gradients need little, whatever is
+/// free.
+std::optional<std::int64_t> limit_of_device(const call_arguments& call) {
+  if (call.logits_gradient) return {};
+  return within(call.options.memory_limit, cuda_blas::free_bytes());
+}
+
 void run_call(const cuda& device, const call_arguments& call) {
   check_arguments(call);
   if (call.options.check_targets) check_targets(device, call);
-  const std::int64_t most = device.allocate != nullptr ? cuda_blas::free_bytes() : device.workspace.bytes;
-  const chunk_choice chunk = cuda_chunk(call, within(call.options.memory_limit, most));
+  const chunk_choice chunk = cuda_chunk(
+      call, device.allocate != nullptr ? limit_of_device(call)
+                                       : within(call.options.memory_limit, device.workspace.bytes));
   cuda_detail::workspace_layout workspace(device);
   workspace.take(chunk.bytes);
   char* const memory = workspace.memory(device, make_name("linear_cross_entropy"));
@@ -179,8 +146,8 @@ void run_call(const cuda& device, const call_arguments& call) {
 }
 
 void run_call(cuda_sizing& device, const call_arguments& call) {
-  const std::int64_t limit = within(call.options.memory_limit, cuda_blas::free_bytes());
-  device.bytes = cuda_chunk(call, limit).bytes;
+  check_without_memory(call);
+  device.bytes = cuda_chunk(call, limit_of_device(call)).bytes;
 }
 
 template <class Device>
@@ -199,6 +166,17 @@ linear_cross_entropy_gradients without_cotangents(linear_cross_entropy_gradients
   return gradients;
 }
 
+template <class Device>
+void run_products(Device& device, const array& x, const array& weight, const array& logits_gradient,
+                  const linear_cross_entropy_gradients& gradients, const array& factor, const array& pending,
+                  const product_tuning& tuning) {
+  linear_cross_entropy_options options;
+  options.tuning = tuning;
+  run_call(
+      device,
+      {x, weight, {}, {}, without_cotangents(gradients), pending, options, false, logits_gradient, factor});
+}
+
 // ---- plans
 
 /// The arguments of a call that is only planned: its other operands have no memory.
@@ -210,9 +188,7 @@ call_arguments planned_call(const array& x, const array& weight,
   target.type = dtype::int64;
   target.rank = std::max(x.rank - 1, 0);
   call_arguments call{x, weight, target, {}, gradients, {}, options, false};
-  detail::check_shapes(call);
-  detail::check_types(call);
-  detail::check_options(options);
+  check_without_memory(call);
   return call;
 }
 linear_cross_entropy_plan describe_call(const call_arguments& call, const char* device,
@@ -222,10 +198,13 @@ linear_cross_entropy_plan describe_call(const call_arguments& call, const char* 
   const std::int64_t row = held.logits.row_stride * static_cast<std::int64_t>(size_of(call.x.type));
   plan.tokens_a_chunk = held.logits.rows;
   plan.chunks = plan.tokens == 0 ? 0 : (plan.tokens + plan.tokens_a_chunk - 1) / plan.tokens_a_chunk;
+  plan.logits_row = held.logits.row_stride;
   plan.logits_bytes = plan.tokens_a_chunk * row;
   plan.all_logits_bytes = plan.tokens * row;
   plan.copied_bytes = held.copied_bytes();
   plan.memory_bytes = memory_bytes;
+  plan.keeps_logits_gradient =
+      plan.with_gradients && plan.chunks <= 1 && call.options.reduction != loss_reduction::none;
   return plan;
 }
 
@@ -271,6 +250,44 @@ void linear_cross_entropy_with_gradients(cuda_sizing& device, const array& x, co
                                          const linear_cross_entropy_options& options,
                                          const std::optional<array>& pending) {
   run_call(device, {x, weight, target, loss, without_cotangents(gradients), pending, options, false});
+}
+
+void linear_cross_entropy_with_logits_gradient(const cpu& device, const array& x, const array& weight,
+                                               const array& target, const array& loss,
+                                               const array& logits_gradient, const array& pending,
+                                               const linear_cross_entropy_options& options) {
+  run_call(device, {x, weight, target, loss, {}, pending, options, false, logits_gradient});
+}
+void linear_cross_entropy_with_logits_gradient(const cuda& device, const array& x, const array& weight,
+                                               const array& target, const array& loss,
+                                               const array& logits_gradient, const array& pending,
+                                               const linear_cross_entropy_options& options) {
+  run_call(device, {x, weight, target, loss, {}, pending, options, false, logits_gradient});
+}
+void linear_cross_entropy_with_logits_gradient(cuda_sizing& device, const array& x, const array& weight,
+                                               const array& target, const array& loss,
+                                               const array& logits_gradient, const array& pending,
+                                               const linear_cross_entropy_options& options) {
+  run_call(device, {x, weight, target, loss, {}, pending, options, false, logits_gradient});
+}
+
+void linear_cross_entropy_products(const cpu& device, const array& x, const array& weight,
+                                   const array& logits_gradient,
+                                   const linear_cross_entropy_gradients& gradients, const array& factor,
+                                   const array& pending, const product_tuning& tuning) {
+  run_products(device, x, weight, logits_gradient, gradients, factor, pending, tuning);
+}
+void linear_cross_entropy_products(const cuda& device, const array& x, const array& weight,
+                                   const array& logits_gradient,
+                                   const linear_cross_entropy_gradients& gradients, const array& factor,
+                                   const array& pending, const product_tuning& tuning) {
+  run_products(device, x, weight, logits_gradient, gradients, factor, pending, tuning);
+}
+void linear_cross_entropy_products(cuda_sizing& device, const array& x, const array& weight,
+                                   const array& logits_gradient,
+                                   const linear_cross_entropy_gradients& gradients, const array& factor,
+                                   const array& pending, const product_tuning& tuning) {
+  run_products(device, x, weight, logits_gradient, gradients, factor, pending, tuning);
 }
 
 void linear_cross_entropy_backward(const cpu& device, const array& x, const array& weight,
@@ -344,6 +361,9 @@ std::string explain(const linear_cross_entropy_plan& plan) {
               ? message("  a chunk: logits; loss and gradient in place; x's gradient; weight's, summed in ",
                         name_of(plan.accumulate), "\n")
               : std::string("  a chunk: logits; loss\n");
+  if (plan.keeps_logits_gradient)
+    text += message("  or in two passes: kept for the products of the second, the logits' gradient, ",
+                    size_text(plan.logits_bytes), "\n");
   if (plan.copied_bytes > 0) text += message("  copies of operands: ", size_text(plan.copied_bytes), "\n");
   return text + message("  memory beside the operands: ", size_text(plan.memory_bytes), "\n");
 }

@@ -102,6 +102,51 @@ void scale_gradients(const cpu& device, const linear_cross_entropy_gradients& gr
 void scale_gradients(const cuda& device, const linear_cross_entropy_gradients& gradients, const array& factor,
                      const std::optional<array>& pending = {});
 
+/// The same in two passes, of which the second begins once it is known how much the loss counts. The first
+/// gives the loss and the logits' gradient, for all tokens at once: options.tokens_a_chunk is not looked at,
+/// and plans say where that is of advantage (keeps_logits_gradient). The second,
+/// linear_cross_entropy_products, does the rest.
+///
+/// logits_gradient: [N, V] for N tokens, of x's dtype, with contiguous rows; whole cache lines a row (a
+/// plan's logits_row) make products faster. It is the gradient of the sum of the tokens' losses by x
+/// weight^T, and `pending`, of rank 0 and the loss' dtype, the factor that it lacks for the reduced loss: 1
+/// over the mean's denominator, 0 where no token counts. Both are written. Throws argument_error for
+/// reduction none too.
+void linear_cross_entropy_with_logits_gradient(const cpu& device, const array& x, const array& weight,
+                                               const array& target, const array& loss,
+                                               const array& logits_gradient, const array& pending,
+                                               const linear_cross_entropy_options& options = {});
+void linear_cross_entropy_with_logits_gradient(const cuda& device, const array& x, const array& weight,
+                                               const array& target, const array& loss,
+                                               const array& logits_gradient, const array& pending,
+                                               const linear_cross_entropy_options& options = {});
+void linear_cross_entropy_with_logits_gradient(cuda_sizing& device, const array& x, const array& weight,
+                                               const array& target, const array& loss,
+                                               const array& logits_gradient, const array& pending,
+                                               const linear_cross_entropy_options& options = {});
+
+/// The gradients from that of the logits, alpha being factor * pending, both of rank 0, float32 (float64 for
+/// float64) and read on the device:
+///
+///   x_gradient = alpha logits_gradient weight,    weight_gradient = alpha logits_gradient^T x,
+///   bias_gradient = alpha times the sum of logits_gradient over the tokens
+///
+/// alpha is applied to the sums of the products, so that each gradient is rounded once. logits_gradient is
+/// only read, and serves any number of calls. x, weight, logits_gradient and pending are those of the first
+/// pass; cotangents are not looked at. On the GPU nothing but the choice of products waits.
+void linear_cross_entropy_products(const cpu& device, const array& x, const array& weight,
+                                   const array& logits_gradient,
+                                   const linear_cross_entropy_gradients& gradients, const array& factor,
+                                   const array& pending, const product_tuning& tuning = {});
+void linear_cross_entropy_products(const cuda& device, const array& x, const array& weight,
+                                   const array& logits_gradient,
+                                   const linear_cross_entropy_gradients& gradients, const array& factor,
+                                   const array& pending, const product_tuning& tuning = {});
+void linear_cross_entropy_products(cuda_sizing& device, const array& x, const array& weight,
+                                   const array& logits_gradient,
+                                   const linear_cross_entropy_gradients& gradients, const array& factor,
+                                   const array& pending, const product_tuning& tuning = {});
+
 /// The gradients for given cotangents, from x, weight and target alone: the logits are computed again. For a
 /// vector of cotangents (reduction none), for a cotangent of lse, and for a second backward. `options` are
 /// those of the forward call; lse is not looked at.
@@ -122,10 +167,14 @@ struct linear_cross_entropy_plan {
   dtype type = dtype::float32, accumulate = dtype::float32;
   bool with_gradients = false;
   std::int64_t tokens_a_chunk = 0, chunks = 0;
+  std::int64_t logits_row = 0;        ///< elements from one row of logits to the next
   std::int64_t logits_bytes = 0;      ///< of a chunk
   std::int64_t all_logits_bytes = 0;  ///< of all tokens, which never are
   std::int64_t copied_bytes = 0;      ///< operands that the products do not take as they lie, or a wider dW
   std::int64_t memory_bytes = 0;      ///< all of it; on the GPU the workspace
+  /// One chunk, and a reduced loss: linear_cross_entropy_with_logits_gradient takes no more memory, and its
+  /// gradients need no scaling. logits_bytes are then kept between the passes.
+  bool keeps_logits_gradient = false;
 };
 
 /// The plan of a call with these operands, which may be without memory: of the loss, and with gradients where

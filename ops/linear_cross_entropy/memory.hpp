@@ -41,13 +41,20 @@ struct matrix_operand {
   bool is_copy = false;
 };
 
+/// Elements from one row of logits to the next: whole cache lines, for every V.
+inline std::int64_t logits_row(std::int64_t classes, dtype type) {
+  const std::int64_t line = 128 / static_cast<std::int64_t>(size_of(type));
+  return (classes + line - 1) / line * line;
+}
+
 /// The memory of one call that takes `chunk_tokens` tokens at a time.
 struct call_memory {
-  matrix logits;                                          ///< of a chunk, overwritten by their gradient
-  matrix token_weight, token_loss, token_lse;             ///< [N]
-  matrix loss_cotangents, lse_cotangents;                 ///< [N], where each token has its own
-  matrix denominator, factor, mean_weight, one_and_zero;  ///< numbers
-  matrix bias_sums;                                       ///< [V]
+  matrix logits;                                  ///< of a chunk, overwritten by their gradient
+  matrix token_weight, token_loss, token_lse;     ///< [N]
+  matrix loss_cotangents, lse_cotangents;         ///< [N], where each token has its own
+  matrix denominator, mean_weight, one_and_zero;  ///< numbers
+  matrix factor;                                  ///< of the products; where it is left pending, there
+  matrix bias_sums;                               ///< [V]
   matrix_operand x, weight, x_gradient, weight_gradient;
 
   std::int64_t copied_bytes() const {
@@ -64,13 +71,18 @@ struct call_memory {
   call_memory(arena& from, const call_arguments& call, std::int64_t chunk_tokens, Takes takes) {
     const dtype type = call.x.type, sums = call.sums();
     const std::int64_t tokens = call.tokens(), classes = call.classes();
-    // Rows of whole cache lines, for every V.
-    const std::int64_t line = 128 / static_cast<std::int64_t>(size_of(type));
-    logits = from.take(type, chunk_tokens, classes, (classes + line - 1) / line * line);
-    for (matrix* each : {&token_weight, &token_loss, &token_lse}) *each = from.take(sums, tokens, 1);
+    logits = call.logits_gradient ? *merged(*call.logits_gradient)
+                                  : from.take(type, chunk_tokens, classes, logits_row(classes, type));
+    if (!call.is_products()) {
+      for (matrix* each : {&token_weight, &token_loss, &token_lse}) *each = from.take(sums, tokens, 1);
+      for (matrix* each : {&denominator, &mean_weight}) *each = from.take(sums, 1, 1);
+    }
     if (call.has_token_cotangents())
       for (matrix* each : {&loss_cotangents, &lse_cotangents}) *each = from.take(sums, tokens, 1);
-    for (matrix* each : {&denominator, &factor, &mean_weight}) *each = from.take(sums, 1, 1);
+    if (call.leaves_factor_pending())
+      factor = {call.pending->data, sums, 1, 1, 1, 1};
+    else
+      factor = from.take(sums, 1, 1);
     one_and_zero = from.take(sums, 2, 1);
     if (call.gradients.bias_gradient) bias_sums = from.take(sums, classes, 1);
     const auto operand = [&](const array& a, dtype held) -> matrix_operand {
@@ -79,8 +91,8 @@ struct call_memory {
       const std::int64_t columns = a.extents[a.rank - 1];
       return {from.take(held, columns == 0 ? 0 : a.count() / columns, columns), true};
     };
-    x = operand(call.x, type);
-    weight = operand(call.weight, type);
+    if (!call.is_products() || call.gradients.weight_gradient) x = operand(call.x, type);
+    if (!call.is_products() || call.gradients.x_gradient) weight = operand(call.weight, type);
     if (call.gradients.x_gradient) x_gradient = operand(*call.gradients.x_gradient, type);
     if (call.gradients.weight_gradient)
       weight_gradient = operand(*call.gradients.weight_gradient, call.accumulate());

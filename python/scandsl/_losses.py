@@ -1,9 +1,10 @@
 """linear_cross_entropy, the last layer of a language model and its loss.
 
-Two ways to its gradients, both in C++. Where the loss is one number, forward computes the gradients too,
-which saves a product with the weights, and backward multiplies them by how much the loss counts. Everything
-else (one loss a token, a gradient of lse, a second backward, torch.compile, torch.func) takes the Operation,
-whose backward computes the logits again.
+Three ways to its gradients, all in C++. Where the loss is one number, forward goes on to the gradient of the
+logits, which saves a product with the weights. Of one chunk it is kept, and backward takes the products with
+it, in which how much the loss counts is a factor. Of several chunks each is overwritten by the next, so that
+forward takes the products too, and backward multiplies them. Everything else (one loss a token, a gradient of
+lse, torch.compile, torch.func) takes the Operation, whose backward computes the logits again.
 """
 
 from __future__ import annotations
@@ -67,44 +68,71 @@ def _with_gradients_like(x, weight, target, bias, *rest):
     ]
 
 
+def _with_logits_gradient_like(*arguments):
+    losses = _losses(*arguments[:-1])
+    return [*losses, losses[0].new_empty([])]
+
+
+def _products_like(x, weight, bias, logits_gradient, factor, pending, wanted):
+    return [torch.empty_like(each) for each, want in zip((x, weight, bias), wanted) if want]
+
+
 _LIBRARY = torch.library.Library("scandsl", "FRAGMENT")
 _LINEAR_CROSS_ENTROPY = _operation()
 if _LINEAR_CROSS_ENTROPY is not None:
     _NAME = "scandsl::linear_cross_entropy"
     torch.library.register_fake(f"{_NAME}_with_gradients", _with_gradients_like, lib=_LIBRARY)
     torch.library.register_fake(f"{_NAME}_scale", lambda *_: None, lib=_LIBRARY)
+    # How much memory a chunk may have is not known without a device: several chunks.
+    torch.library.register_fake(f"{_NAME}_kept_shape", lambda *_: [], lib=_LIBRARY)
+    torch.library.register_fake(f"{_NAME}_with_logits_gradient", _with_logits_gradient_like, lib=_LIBRARY)
+    torch.library.register_fake(f"{_NAME}_products", _products_like, lib=_LIBRARY)
 
 
 class _WithGradients(torch.autograd.Function):
-    """The loss, with its gradients kept for backward."""
+    """The loss, with what backward needs of its gradients: that of the logits, or all others."""
 
     @staticmethod
     def forward(ctx: Any, *arguments: Any) -> tuple[Tensor, ...]:
         ctx.set_materialize_grads(False)
-        operands, options = _LINEAR_CROSS_ENTROPY.operands_of(arguments)
-        ctx.save_for_backward(*operands)
-        ctx.options = options
-        # float16 cannot hold a gradient that is divided by the number of tokens before it is scaled.
-        pending = operands[0].dtype == torch.float16
+        operands, ctx.options = _LINEAR_CROSS_ENTROPY.operands_of(arguments)
         ctx.wanted = _LINEAR_CROSS_ENTROPY.of_differentiable(ctx.needs_input_grad)
-        computed = torch.ops.scandsl.linear_cross_entropy_with_gradients(*arguments, pending, ctx.wanted)
-        results = 1 + options[-1]
-        ctx.pending = computed[results] if pending else None
-        ctx.gradients = computed[results + pending :]
+        ctx.gradients = ctx.pending = None
+        ops, results, kept = torch.ops.scandsl, 1 + ctx.options[-1], ()
+        shape = ops.linear_cross_entropy_kept_shape(*arguments)
+        if shape:
+            logits_gradient = operands[0].new_empty(shape)
+            computed = ops.linear_cross_entropy_with_logits_gradient(*arguments, logits_gradient)
+            kept = (logits_gradient, computed[results])
+        else:
+            # float16 cannot hold a gradient that is divided by the number of tokens before it is scaled.
+            pending = operands[0].dtype == torch.float16
+            computed = ops.linear_cross_entropy_with_gradients(*arguments, pending, ctx.wanted)
+            ctx.pending = computed[results] if pending else None
+            ctx.gradients = computed[results + pending :]
+        ctx.save_for_backward(*operands, *kept)
         return tuple(computed[:results])
 
     @staticmethod
     def backward(ctx: Any, loss_cotangent: Tensor | None, lse_cotangent: Tensor | None = None) -> tuple:
-        op = _LINEAR_CROSS_ENTROPY
+        op, ops = _LINEAR_CROSS_ENTROPY, torch.ops.scandsl
         gradients, ctx.gradients = ctx.gradients, None
         if loss_cotangent is None and lse_cotangent is None:
             return (None,) * len(ctx.needs_input_grad)
-        if gradients is None or lse_cotangent is not None or torch.is_grad_enabled():
-            operands = ctx.saved_tensors
-            cotangents = (loss_cotangent, lse_cotangent)
-            gradients = op.run(op.backward, *cotangents, *operands, *ctx.options, ctx.wanted)
+        is_factor = lse_cotangent is None and not torch.is_grad_enabled()
+        if is_factor and gradients is not None:
+            ops.linear_cross_entropy_scale(gradients, loss_cotangent, ctx.pending)
         else:
-            torch.ops.scandsl.linear_cross_entropy_scale(gradients, loss_cotangent, ctx.pending)
+            operands, kept = op.operands_of(ctx.saved_tensors)
+            if is_factor and kept:
+                logits_gradient, pending = kept
+                x, weight, _, bias, _ = operands
+                gradients = ops.linear_cross_entropy_products(
+                    x, weight, bias, logits_gradient, loss_cotangent, pending, ctx.wanted
+                )
+            else:
+                cotangents = (loss_cotangent, lse_cotangent)
+                gradients = op.run(op.backward, *cotangents, *operands, *ctx.options, ctx.wanted)
         rest = iter(gradients)
         by = [next(rest) if want else None for want in ctx.wanted]
         return (*op.per_operand(by), *(None for _ in ctx.options))

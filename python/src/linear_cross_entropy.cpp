@@ -72,6 +72,76 @@ tensor_list forward(const Tensor& x, const Tensor& weight, const Tensor& target,
   return results;
 }
 
+/// The shape of the memory in which a call of one chunk keeps the logits' gradient, whole cache lines a row.
+/// Empty where calls keep none.
+std::vector<std::int64_t> kept_shape(const Tensor& x, const Tensor& weight, const Tensor& target,
+                                     const optional_tensor& bias, const optional_tensor& class_weight,
+                                     std::int64_t ignore_index, double label_smoothing, double z_loss,
+                                     std::optional<double> softcap, std::int64_t reduction,
+                                     std::optional<ScalarType> accumulate, bool /*return_lse*/) {
+  const loss_call call(x, weight, target, bias, class_weight, ignore_index, label_smoothing, z_loss, softcap,
+                       reduction, accumulate);
+  ops::linear_cross_entropy_gradients gradients;
+  gradients.x_gradient = call.x;
+  gradients.weight_gradient = call.weight;
+  const auto shape = [&](auto&& device) -> std::vector<std::int64_t> {
+    const auto plan = ops::plan_linear_cross_entropy(device, call.x, call.weight, gradients, call.options);
+    if (!plan.keeps_logits_gradient) return {};
+    return {plan.tokens, plan.logits_row};
+  };
+  if (!x.is_cuda()) return shape(cpu{});
+  const torch::stable::accelerator::DeviceGuard guard(x.get_device_index());
+  cuda_sizing sizing;
+  return shape(sizing);
+}
+
+/// The V columns of memory of kept_shape that are the logits' gradient.
+array logits_gradient_of(const Tensor& kept, const array& weight, bool writable) {
+  array logits = array_of("logits_gradient", kept, writable);
+  if (logits.rank == 2 && weight.rank == 2)
+    logits.extents[1] = std::min(logits.extents[1], weight.extents[0]);
+  return logits;
+}
+
+/// The results of forward, then `pending`.
+tensor_list with_logits_gradient(const Tensor& x, const Tensor& weight, const Tensor& target,
+                                 const optional_tensor& bias, const optional_tensor& class_weight,
+                                 std::int64_t ignore_index, double label_smoothing, double z_loss,
+                                 std::optional<double> softcap, std::int64_t reduction,
+                                 std::optional<ScalarType> accumulate, bool return_lse,
+                                 const Tensor& logits_gradient) {
+  loss_call call(x, weight, target, bias, class_weight, ignore_index, label_smoothing, z_loss, softcap,
+                 reduction, accumulate);
+  require_same_device("logits_gradient", logits_gradient, "x", x);
+  tensor_list all = call.new_losses(return_lse);
+  all.push_back(call.new_number());
+  const array loss = array_of("loss", all[0], true), pending = array_of("pending", all.back(), true);
+  const array kept = logits_gradient_of(logits_gradient, call.weight, true);
+  run_where(x, [&](auto& device) {
+    ops::linear_cross_entropy_with_logits_gradient(device, call.x, call.weight, call.target, loss, kept,
+                                                   pending, call.options);
+  });
+  return all;
+}
+
+tensor_list products(const Tensor& x, const Tensor& weight, const optional_tensor& bias,
+                     const Tensor& logits_gradient, const Tensor& factor, const Tensor& pending,
+                     const std::vector<bool>& wanted) {
+  require_same_device("weight", weight, "x", x);
+  require_same_device("logits_gradient", logits_gradient, "x", x);
+  require_same_device("factor", factor, "x", x);
+  require_same_device("pending", pending, "x", x);
+  result_list results(wanted);
+  const ops::linear_cross_entropy_gradients gradients = new_gradients(results, x, weight, bias);
+  const array features = array_of("x", x), rows = array_of("weight", weight);
+  const array kept = logits_gradient_of(logits_gradient, rows, false);
+  const array by = array_of("factor", factor), missing = array_of("pending", pending);
+  run_where(x, [&](auto& device) {
+    ops::linear_cross_entropy_products(device, features, rows, kept, gradients, by, missing);
+  });
+  return results.tensors();
+}
+
 /// The results of forward, then `pending` where it is asked for, then the gradients that are wanted.
 tensor_list with_gradients(const Tensor& x, const Tensor& weight, const Tensor& target,
                            const optional_tensor& bias, const optional_tensor& class_weight,
@@ -139,6 +209,17 @@ const kernels registered(
          "int reduction, ScalarType? accumulate, bool return_lse, bool leave_pending, bool[] wanted) -> "
          "Tensor[]",
          boxed<with_gradients>},
+        {"linear_cross_entropy_kept_shape(Tensor x, Tensor weight, Tensor target, Tensor? bias, "
+         "Tensor? class_weight, int ignore_index, float label_smoothing, float z_loss, float? softcap, "
+         "int reduction, ScalarType? accumulate, bool return_lse) -> int[]",
+         boxed<kept_shape>},
+        {"linear_cross_entropy_with_logits_gradient(Tensor x, Tensor weight, Tensor target, Tensor? bias, "
+         "Tensor? class_weight, int ignore_index, float label_smoothing, float z_loss, float? softcap, "
+         "int reduction, ScalarType? accumulate, bool return_lse, Tensor(a!) logits_gradient) -> Tensor[]",
+         boxed<with_logits_gradient>},
+        {"linear_cross_entropy_products(Tensor x, Tensor weight, Tensor? bias, Tensor logits_gradient, "
+         "Tensor factor, Tensor pending, bool[] wanted) -> Tensor[]",
+         boxed<products>},
         {"linear_cross_entropy_backward(Tensor? loss_cotangent, Tensor? lse_cotangent, Tensor x, "
          "Tensor weight, Tensor target, Tensor? bias, Tensor? class_weight, int ignore_index, "
          "float label_smoothing, float z_loss, float? softcap, int reduction, ScalarType? accumulate, "

@@ -73,6 +73,42 @@ TEST_CASE("the plan of linear cross entropy", "[docs]") {
   CHECK(text == docs_test::golden("cross_entropy.txt", "plan"));
 }
 
+TEST_CASE("the plan of a call of one chunk", "[docs]") {
+  bfloat16* const none = nullptr;
+  const array x = array::of(none, {12288, 4096}), weight = array::of(none, {1024, 4096});
+  ops::linear_cross_entropy_gradients gradients;
+  gradients.x_gradient = x;
+  gradients.weight_gradient = weight;
+  const std::string text = explain(ops::plan_linear_cross_entropy(cpu{}, x, weight, gradients));
+  CHECK(text == docs_test::golden("cross_entropy.txt", "one_chunk"));
+}
+
+TEST_CASE("the gradients of linear cross entropy in two passes", "[docs]") {
+  const std::vector<float> features = {1, 2, 3, 4, 5, 6}, rows = {1, 0, 0, 1, 1, 1, -1, 1};
+  const std::vector<std::int64_t> targets = {2, -100, 0};
+  const array x = array::of(features.data(), {3, 2}), weight = array::of(rows.data(), {4, 2});
+  float loss_value = 0;
+  std::vector<float> dx(6), once(6);
+  ops::linear_cross_entropy_gradients gradients;
+  gradients.x_gradient = array::of(once.data(), {3, 2});
+  ops::linear_cross_entropy_with_gradients(cpu{}, x, weight, array::of(targets.data(), {3}),
+                                           array::of(&loss_value, {}), gradients);
+  gradients.x_gradient = array::of(dx.data(), {3, 2});
+  // [doc:two_passes]
+  std::vector<float> dlogits(3 * 4);
+  float pending = 0;  // will be 1 over the mean's denominator, which dlogits lacks
+  ops::linear_cross_entropy_with_logits_gradient(cpu{}, x, weight, array::of(targets.data(), {3}),
+                                                 array::of(&loss_value, {}),
+                                                 array::of(dlogits.data(), {3, 4}), array::of(&pending, {}));
+  // Later, when it is known how much the loss counts. On a GPU both numbers are in device memory.
+  const float upstream = 0.25F;
+  ops::linear_cross_entropy_products(cpu{}, x, weight, array::of(dlogits.data(), {3, 4}), gradients,
+                                     array::of(&upstream, {}), array::of(&pending, {}));
+  // [/doc:two_passes]
+  CHECK(pending == 0.5F);  // two tokens count
+  for (std::size_t i = 0; i < dx.size(); ++i) CHECK(dx[i] == 0.25F * once[i]);
+}
+
 TEST_CASE("linear cross entropy and its gradients in one call", "[docs]") {
   const std::vector<float> x = {1, 2, 3, 4, 5, 6}, weight = {1, 0, 0, 1, 1, 1, -1, 1};
   // [doc:call]

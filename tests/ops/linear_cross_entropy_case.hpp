@@ -109,7 +109,9 @@ public:
         loss(block(c.sums(), c.losses(), false)), lse(block(c.sums(), c.tokens, false)),
         x_gradient(block(c.type, c.with_features(), false)),
         weight_gradient(block(c.type, {c.classes, c.features}, false)),
-        bias_gradient(block(c.type, {c.classes}, false)), pending(block(c.sums(), {}, false)) {
+        bias_gradient(block(c.type, {c.classes}, false)), pending(block(c.sums(), {}, false)),
+        kept(c.type, {c.count(), c.classes + 3}), factor(c.sums(), {}) {
+    kept.write(numbers(static_cast<std::size_t>(c.count() * (c.classes + 3)), beside));
     class_weight.write(random_values(random, c.classes, 0.2, 3));
     loss_cotangent.write(random_values(random, count_of(c.losses()), -2, 2));
     lse_cotangent.write(random_values(random, c.count(), -2, 2));
@@ -154,6 +156,34 @@ public:
           gradients(), options(), is_pending ? std::optional(pending.as_array(true)) : std::nullopt);
     });
   }
+  /// [N, V] in longer rows, of whose ends nothing may be written.
+  array logits_gradient(bool writable) {
+    array result = kept.as_array(writable);
+    result.extents[1] = c.classes;
+    return result;
+  }
+  bool is_intact_beside_logits_gradient() const {
+    const numbers all = kept.read();
+    const auto row = static_cast<std::size_t>(c.classes + 3);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (i % row >= row - 3 && all[i] != beside) return false;
+    return true;
+  }
+  void run_with_logits_gradient() {
+    run_on_device([&](auto& device) {
+      ops::linear_cross_entropy_with_logits_gradient(
+          device, x.as_array(false), weight.as_array(false), target.as_array(false), loss.as_array(true),
+          logits_gradient(true), pending.as_array(true), options());
+    });
+  }
+  void run_products(double by, const ops::linear_cross_entropy_gradients& wanted) {
+    factor.write({by});
+    run_on_device([&](auto& device) {
+      ops::linear_cross_entropy_products(device, x.as_array(false), weight.as_array(false),
+                                         logits_gradient(false), wanted, factor.as_array(false),
+                                         pending.as_array(false));
+    });
+  }
   void run_backward(bool of_loss, bool of_lse) {
     ops::linear_cross_entropy_gradients g = gradients();
     if (of_loss) g.loss_cotangent = loss_cotangent.as_array(false);
@@ -169,8 +199,10 @@ public:
     for (const double each : target.read()) targets.push_back(static_cast<std::int64_t>(each));
     return expect(c, x.read(), weight.read(), bias.read(), class_weight.read(), targets, of_loss, of_lse);
   }
-  results expected_with_unit_cotangents() const {
-    return expected(numbers(static_cast<std::size_t>(std::max<std::int64_t>(c.count(), 1)), 1.0),
+  results expected_with_unit_cotangents() const { return expected_with_cotangents(1.0); }
+  /// All of the loss alike.
+  results expected_with_cotangents(double of_loss) const {
+    return expected(numbers(static_cast<std::size_t>(std::max<std::int64_t>(c.count(), 1)), of_loss),
                     numbers(static_cast<std::size_t>(c.count()), 0.0));
   }
 
@@ -178,9 +210,11 @@ public:
   bool checks_targets = false;
   std::mt19937 random;
   memory_block x, weight, bias, class_weight, target, loss_cotangent, lse_cotangent, loss, lse, x_gradient,
-      weight_gradient, bias_gradient, pending;
+      weight_gradient, bias_gradient, pending, kept, factor;
 
 private:
+  static constexpr double beside = 7;
+
   memory_block block(dtype type, const extent_list& extents, bool is_input, bool may_repeat = true) {
     std::vector<extent_list> whole;
     for (const std::int64_t extent : extents) whole.push_back({extent});

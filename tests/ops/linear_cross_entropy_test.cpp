@@ -288,6 +288,8 @@ TEST_CASE("the plan of linear cross entropy says what a call holds") {
   options.memory_limit = 0;
   CHECK(plan().copied_bytes == std::int64_t{131072} * 1024 * 4);
   CHECK(explain(plan()).find("48 chunks of 256 tokens") != std::string::npos);
+  CHECK_FALSE(plan().keeps_logits_gradient);
+  CHECK(explain(plan()).find("two passes") == std::string::npos);
 }
 
 namespace {

@@ -63,6 +63,16 @@ OPTIONS = [
     {"softcap": 1.5},
     {"label_smoothing": 0.2, "z_loss": 0.02, "softcap": 3.0},
 ]
+
+
+@pytest.fixture(params=["one chunk", "several"])
+def chunks(request, monkeypatch) -> str:
+    """Calls as small as those of tests are of one chunk. With "several" they go the way of larger ones."""
+    if request.param == "several":
+        monkeypatch.setattr(torch.ops.scandsl, "linear_cross_entropy_kept_shape", lambda *_: [])
+    return request.param
+
+
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 3e-2, torch.float16: 4e-3}
 
 
@@ -76,7 +86,7 @@ def assert_near(got, expected, dtype):
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_values_and_gradients(options, reduction, weighted, dtype) -> None:
+def test_values_and_gradients(options, reduction, weighted, dtype, chunks) -> None:
     operands = Operands(dtype=dtype)
     options = {**options, "reduction": reduction}
     if weighted:
@@ -118,15 +128,95 @@ def test_lse_is_differentiable(reduction) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16], ids=str)
-def test_a_retained_graph_is_never_scaled_twice(dtype) -> None:
+def test_a_retained_graph_is_never_scaled_twice(dtype, chunks) -> None:
     loss, leaves = Operands(dtype=dtype).call(scandsl.linear_cross_entropy)
     first = [each.clone() for each in torch.autograd.grad(5 * loss, leaves, retain_graph=True)]
     again = torch.autograd.grad(5 * loss, leaves, retain_graph=True)
     for one, other in zip(first, again):
         assert_near(one, other.double(), dtype)
+        assert chunks == "several" or torch.equal(one, other)
 
 
-def test_float16_under_loss_scaling() -> None:
+def test_what_is_kept_is_freed(chunks) -> None:
+    loss, leaves = Operands().call(scandsl.linear_cross_entropy)
+    torch.autograd.grad(loss, leaves)
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        torch.autograd.grad(loss, leaves)
+
+
+class Called(torch.utils._python_dispatch.TorchDispatchMode):
+    """The names of scandsl's ops, as they are called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if function.namespace == "scandsl":
+            self.names.append(function._opname.removeprefix("linear_cross_entropy_"))
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "names"),
+    [
+        (9, ["kept_shape", "with_logits_gradient", "products"]),
+        (3000, ["kept_shape", "with_gradients", "scale"]),
+    ],
+)
+def test_gradients_of_one_chunk_are_not_scaled(tokens, names) -> None:
+    operands = Operands((tokens,), features=2, classes=17000, dtype=torch.float32)  # 195 MiB of logits
+    with Called() as called:
+        loss, leaves = operands.call(scandsl.linear_cross_entropy)
+        torch.autograd.grad(loss, leaves)
+    assert called.names == names
+
+
+def test_kept_memory_moved_between_the_passes() -> None:
+    operands = Operands(classes=70)
+    expected = torch.autograd.grad(operands.call(scandsl.linear_cross_entropy)[0], operands.leaves)
+    shapes = []
+
+    def pack(tensor):
+        shapes.append(tuple(tensor.shape))
+        return tensor.clone()
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        loss, _ = operands.call(scandsl.linear_cross_entropy)
+    assert (9, 80) in shapes  # whole cache lines of float64
+    assert torch.equal(torch.autograd.grad(loss, operands.x, retain_graph=True)[0], expected[0])
+    torch.testing.assert_close(torch.autograd.grad(loss, operands.leaves), expected)
+
+
+def test_operands_changed_between_the_passes() -> None:
+    operands = Operands()
+    loss, leaves = operands.call(scandsl.linear_cross_entropy)
+    with torch.no_grad():
+        operands.weight.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        torch.autograd.grad(loss, leaves)
+
+
+def test_fake_tensors() -> None:
+    ops = torch.ops.scandsl
+    with torch._subclasses.FakeTensorMode():
+        operands = Operands()
+        loss, leaves = operands.call(scandsl.linear_cross_entropy)
+        gradients = torch.autograd.grad(loss, leaves)
+        rest = (None, -100, 0.0, 0.0, None, 1, None, True)
+        kept = torch.empty(9, 16, dtype=torch.float64, device=DEVICE)
+        arguments = (operands.x, operands.weight, operands.target, operands.bias, *rest)
+        with torch.no_grad():
+            losses = ops.linear_cross_entropy_with_logits_gradient(*arguments, kept)
+            products = ops.linear_cross_entropy_products(
+                operands.x, operands.weight, operands.bias, kept, loss, losses[-1], [True, False, True]
+            )
+    assert [each.shape for each in gradients] == [each.shape for each in leaves]
+    assert [each.shape for each in losses] == [(), (9,), ()]
+    assert [each.shape for each in products] == [(9, 5), (7,)]
+
+
+def test_float16_under_loss_scaling(chunks) -> None:
     operands = Operands((3000,), features=8, classes=50, dtype=torch.float16)
     loss, leaves = operands.call(scandsl.linear_cross_entropy)
     (exact, _), exact_leaves = operands.call(reference, wide=True)
@@ -135,7 +225,7 @@ def test_float16_under_loss_scaling() -> None:
         assert_near(one, other, torch.float16)
 
 
-def test_gradients_of_some() -> None:
+def test_gradients_of_some(chunks) -> None:
     operands = Operands()
     expected = torch.autograd.grad(operands.call(scandsl.linear_cross_entropy)[0], operands.leaves)
     for kept, gradient in zip(("x", "weight", "bias"), expected):
@@ -145,7 +235,7 @@ def test_gradients_of_some() -> None:
         torch.testing.assert_close(torch.autograd.grad(loss, getattr(operands, kept))[0], gradient)
 
 
-def test_layouts() -> None:
+def test_layouts(chunks) -> None:
     operands = Operands()
     expected = operands.call(scandsl.linear_cross_entropy)[0]
     leaves = [each.detach() for each in operands.leaves]
@@ -166,7 +256,7 @@ def test_layouts() -> None:
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("tokens", [0, 3])
-def test_without_a_token_that_counts(reduction, tokens) -> None:
+def test_without_a_token_that_counts(reduction, tokens, chunks) -> None:
     operands = Operands((tokens,))
     operands.target.fill_(-100)
     loss, leaves = operands.call(scandsl.linear_cross_entropy, reduction=reduction)
@@ -205,7 +295,7 @@ def test_autocast() -> None:
 
 
 @pytest.mark.parametrize("reduction", ["mean", "none"])
-def test_no_second_derivatives(reduction) -> None:
+def test_no_second_derivatives(reduction, chunks) -> None:
     loss, leaves = Operands().call(scandsl.linear_cross_entropy, reduction=reduction)
     first = torch.autograd.grad(loss.sum(), leaves, create_graph=True)
     with pytest.raises(NotImplementedError, match="linear_cross_entropy has first derivatives only"):
