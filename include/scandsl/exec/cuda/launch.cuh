@@ -79,6 +79,7 @@ template <class K> struct tile_policy {
   static constexpr int row_held_words =
       several_sweeps ? cuda_row_policy::held_words_of_sweeps : cuda_row_policy::held_words;
   static constexpr int row_vectors = [] {
+    if (!is_typed) return 1;  // rows have a warp at least, and short ones would compute what is not there
     int vectors = std::max(1, cuda_row_policy::elements / width);
     while (vectors > 1 && (vectors * width > unrolled_steps(1) || vectors * state_words > 12 ||
                            vectors * width * step_bytes > 4 * row_held_words))
