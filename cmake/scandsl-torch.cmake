@@ -32,14 +32,38 @@ if(NOT TARGET scandsl::torch)
   endif()
 endif()
 
-# scandsl_torch_module(<target> <source>...): a library of torch ops, torch.ops.<target>, that scandsl.load_library loads. Sources of C++ are
-# for the CPU; those of CUDA (.cu) for both, where scandsl was built with it.
+# scandsl_torch_module(<target> <source>...): a library of torch ops, torch.ops.<target>, that scandsl.load_library loads.
+# Sources of C++ are for the CPU; those of CUDA (.cu) for both, where scandsl was built with CUDA and the project has it
+# among its languages, and for the CPU where not.
 function(scandsl_torch_module target)
-  add_library(${target} MODULE ${ARGN})
+  set(of_cuda ${ARGN})
+  list(FILTER of_cuda INCLUDE REGEX "[.]cu$")
+  set(others ${ARGN})
+  list(FILTER others EXCLUDE REGEX "[.]cu$")
+  add_library(${target} MODULE ${others})
+  get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+  # nvcc makes the kernels for CUDA tensors and a C++ compiler those for the CPU, from the same file.
+  foreach(source IN LISTS of_cuda)
+    string(MAKE_C_IDENTIFIER ${source} name)
+    get_filename_component(source ${source} ABSOLUTE)
+    set(for_cpu ${CMAKE_CURRENT_BINARY_DIR}/${target}/${name}.cpp)
+    file(CONFIGURE OUTPUT ${for_cpu} CONTENT "#include \"${source}\"\n" @ONLY)
+    target_sources(${target} PRIVATE ${for_cpu})
+    if(TARGET scandsl::cuda AND CUDA IN_LIST languages)
+      set_source_files_properties(${for_cpu} PROPERTIES COMPILE_DEFINITIONS SCANDSL_TORCH_CUDA=1)
+      target_sources(${target} PRIVATE ${source})
+      target_link_libraries(${target} PRIVATE scandsl::cuda)
+      if(CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+        set_target_properties(${target} PROPERTIES CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON)
+      else() # CMake before 3.26 does not know that nvcc has C++20
+        target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>)
+      endif()
+    endif()
+  endforeach()
   target_link_libraries(${target} PRIVATE scandsl::torch)
   target_compile_definitions(${target} PRIVATE SCANDSL_TORCH_NAMESPACE="${target}")
-  set_target_properties(${target} PROPERTIES PREFIX ""
-                       CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
-VISIBILITY_INLINES_HIDDEN ON BUILD_WITH_INSTALL_RPATH ON)
+  set_target_properties(
+    ${target} PROPERTIES PREFIX "" CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+                         BUILD_WITH_INSTALL_RPATH ON)
   target_link_options(${target} PRIVATE LINKER:--exclude-libs,ALL)
 endfunction()

@@ -21,22 +21,24 @@ _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 _TARGET = "0x020a000000000000"  # the LibTorch interface of 2.10, as in cmake/scandsl-torch.cmake
 # g++ 12 takes the undefined operands of its own AVX-512 intrinsics for ours (GCC bug 105593).
 _FLAGS = ["-std=c++20", "-O2", "-w"]
-_HOST_FLAGS = ["-fPIC", "-fvisibility=hidden", "-march=native", "-fopenmp"]
+_HOST_FLAGS = ["-fPIC", "-fvisibility=hidden", "-fopenmp"]
 
 
 def build(source: Path, cuda_architectures: Sequence[str] | None, verbose: bool) -> Path:
     """The library of a source file, from the cache where it is there."""
     if not source.is_file():
         raise FileNotFoundError(f"expected a C++ or CUDA file; got {source}")
-    command = _command(source, cuda_architectures)
-    digest = hashlib.sha256("\0".join([_version(command[0]), torch.__version__, *command]).encode())
-    for file in [*_with_quoted_includes(source.resolve()), *sorted((_package / "include").rglob("*.[hc]*"))]:
+    commands = _commands(source, cuda_architectures)
+    said = [torch.__version__, *(_version(command[0]) for command in commands), *sum(commands, [])]
+    digest = hashlib.sha256("\0".join(said).encode())
+    headers = [file for folder in _own_folders() for file in sorted(folder.rglob("*.[hc]*"))]
+    for file in [*_with_quoted_includes(source.resolve()), *headers]:
         digest.update(file.read_bytes())
     namespace = f"{re.sub(r'[^0-9A-Za-z_]', '_', source.stem)}_{digest.hexdigest()[:16]}"
     library = _cache() / f"{namespace}.so"
     if not library.exists():
-        named = [command[0], f'-DSCANDSL_TORCH_NAMESPACE="{namespace}"', *command[1:]]
-        _compile(named, source, library, verbose)
+        define = f'-DSCANDSL_TORCH_NAMESPACE="{namespace}"'
+        _compile([[compiler, define, *flags] for compiler, *flags in commands], source, library, verbose)
     return library
 
 
@@ -54,21 +56,25 @@ def _with_quoted_includes(source: Path) -> list[Path]:
     return files
 
 
-def _command(source: Path, cuda_architectures: Sequence[str] | None) -> list[str]:
-    nvcc = _nvcc() if source.suffix == ".cu" else None
-    includes = [flag for folder in _include_folders() for flag in ("-isystem", str(folder))]
+def _commands(source: Path, cuda_architectures: Sequence[str] | None) -> list[list[str]]:
+    """What compiles the file: a C++ compiler for the CPU and, where it is a .cu, nvcc for CUDA."""
+    nvcc = find_nvcc() if source.suffix == ".cu" else None
+    folders = [*_own_folders(), _torch / "include"]
+    includes = [flag for folder in folders for flag in ("-isystem", str(folder))]
     common = [*_FLAGS, *includes, f"-DTORCH_TARGET_VERSION={_TARGET}"]
+    cpu = [_cxx(), *common, *_HOST_FLAGS, "-march=native", "-x", "c++"]
     if nvcc is None:
-        return [_cxx(), *common, *_HOST_FLAGS, "-x", "c++"]
+        return [cpu]
     host = [part for flag in _HOST_FLAGS for part in ("-Xcompiler", flag)]
     codes = [
         f"-gencode=arch=compute_{arch},code=sm_{arch}" for arch in cuda_architectures or _architectures()
     ]
-    return [nvcc, "-ccbin", _cxx(), *common, "--expt-relaxed-constexpr", "-cudart", "static", *codes, *host]
+    cuda = [nvcc, "-ccbin", _cxx(), *common, "--expt-relaxed-constexpr", "-cudart", "static", *codes, *host]
+    return [[*cpu, "-DSCANDSL_TORCH_CUDA=1"], cuda]
 
 
-def _include_folders() -> list[Path]:
-    return [_package / "include", _package / "include_torch", _torch / "include"]
+def _own_folders() -> list[Path]:
+    return [_package / "include", _package / "include_torch"]
 
 
 def _cxx() -> str:
@@ -79,7 +85,7 @@ def _cxx() -> str:
     return found
 
 
-def _nvcc() -> str | None:
+def find_nvcc() -> str | None:
     home = Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"))
     return shutil.which("nvcc", path=home / "bin") or shutil.which("nvcc")
 
@@ -94,17 +100,18 @@ def _version(compiler: str) -> str:
     return subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True).stdout
 
 
-def _compile(command: list[str], source: Path, library: Path, verbose: bool) -> None:
-    """Compiles a file once for each of an op's three kernels, side by side, and links them."""
+def _compile(commands: list[list[str]], source: Path, library: Path, verbose: bool) -> None:
+    """Compiles a file once for each kernel of an op and each device, side by side, and links them."""
     with tempfile.TemporaryDirectory(dir=library.parent) as folder, ThreadPoolExecutor() as threads:
-        parts = {part: str(Path(folder, f"{part}.o")) for part in (1, 2, 3)}
-        compilations = [
-            [*command, f"-DSCANDSL_TORCH_PART={part}", "-c", str(source), "-o", object_file]
-            for part, object_file in parts.items()
-        ]
+        compilations, objects = [], []
+        for device, command in enumerate(commands):
+            for part in (1, 2, 3):
+                objects.append(str(Path(folder, f"{device}_{part}.o")))
+                define = f"-DSCANDSL_TORCH_PART={part}"
+                compilations.append([*command, define, "-c", str(source), "-o", objects[-1]])
         list(threads.map(lambda each: _run(each, source, verbose), compilations))
         built = Path(folder, library.name)
-        link = [*_link_command(command), *parts.values(), "-o", str(built)]
+        link = [*_link_command(commands[-1]), *objects, "-o", str(built)]
         _run([*link, "-L", str(_torch / "lib"), "-ltorch_cpu", "-ldl"], source, verbose)
         built.replace(library)
 

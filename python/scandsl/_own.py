@@ -45,7 +45,8 @@ def load(
     The file includes ``scandsl/torch.hpp`` and holds programs in the language, and for each a line
     ``const torch_op<program> registered;``. It is compiled once for each content (that of files which it
     includes by quotes counts) into ``$SCANDSL_CACHE`` or ``~/.cache/scandsl``. A ``.cpp`` is for the CPU. A
-    ``.cu`` is for CUDA too where nvcc is found (``$CUDA_HOME/bin``, PATH), and for the CPU alone where not.
+    ``.cu`` is for CUDA too where nvcc is found (``$CUDA_HOME/bin``, PATH), which then compiles it beside the
+    C++ compiler, and for the CPU alone where not.
 
     Args:
         source: the file.

@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from scandsl import _build
+
 PROJECT = Path(__file__).resolve().parents[2]
+
+NVCC = _build.find_nvcc()
 
 # Each op is tested alone; what other processes on the machine leave is enough.
 torch.set_num_threads(2)
@@ -27,6 +31,18 @@ def run(*command: object, **options: object) -> str:
     return result.stdout
 
 
+def cuda_architecture() -> str:
+    """That of the GPU; where there is none, kernels are compiled and not run."""
+    return "{}{}".format(*torch.cuda.get_device_capability()) if torch.cuda.is_available() else "90"
+
+
+@pytest.fixture(params=["cpu", "cuda"])
+def device(request: pytest.FixtureRequest) -> str:
+    if request.param == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no GPU")
+    return request.param
+
+
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The C++ library, installed from the build tree."""
@@ -40,14 +56,17 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def extension(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The library that tests/python/own builds with CMake, as an author of an extension would."""
+    """What tests/python/own builds with CMake, as an author of an extension would."""
     build = tmp_path_factory.mktemp("extension")
     source = PROJECT / "tests/python/own"
     options = {
         "CMAKE_BUILD_TYPE": "Release",
         "CMAKE_PREFIX_PATH": installed,
         "Python3_EXECUTABLE": sys.executable,
+        "CMAKE_CUDA_ARCHITECTURES": cuda_architecture(),
     }
+    if NVCC:
+        options["CMAKE_CUDA_COMPILER"] = NVCC
     run("cmake", "-S", source, "-B", build, *(f"-D{name}={value}" for name, value in options.items()))
     run("cmake", "--build", build)
-    return build / "own_ops.so"
+    return build

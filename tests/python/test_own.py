@@ -1,19 +1,32 @@
 """Ops of one's own: built by scandsl.load and by CMake; all of their derivatives are derived."""
 
+import shutil
 import sys
 
 import pytest
 import torch
 
 import scandsl
-from conftest import PROJECT, run
+from conftest import NVCC, PROJECT, cuda_architecture, run
 
 pytestmark = pytest.mark.builds
 
 
 @pytest.fixture(scope="module")
 def own(extension):
-    return scandsl.load_library(extension)
+    return scandsl.load_library(extension / "own_ops.so")
+
+
+@pytest.fixture(scope="module")
+def own_cu(tmp_path_factory):
+    """The same file under the name that nvcc compiles."""
+    if not NVCC:
+        pytest.skip("no nvcc")
+    folder = tmp_path_factory.mktemp("own_cu")
+    source = shutil.copy(PROJECT / "tests/python/own/spread.cpp", folder / "spread.cu")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SCANDSL_CACHE", str(folder))
+        yield scandsl.load(source, cuda_architectures=[cuda_architecture()])
 
 
 @pytest.fixture(scope="module")
@@ -23,10 +36,10 @@ def gated_sum(tmp_path_factory):
         yield scandsl.load(PROJECT / "examples/torch/gated_sum.cpp").gated_sum
 
 
-def draw(*shapes, dtype=torch.float64):
+def draw(*shapes, dtype=torch.float64, device="cpu"):
     generator = torch.Generator().manual_seed(0)
     return [
-        torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype).requires_grad_()
+        torch.randn(shape, generator=generator, dtype=torch.float64).to(device, dtype).requires_grad_()
         for shape in shapes
     ]
 
@@ -74,7 +87,23 @@ def test_the_example_in_16_bits_compiled_and_batched(gated_sum) -> None:
 
 
 def test_two_components_an_optional_operand_a_scalar_and_two_outputs(own) -> None:
-    x, start = draw((3, 7), (3,))
+    check_two_components(own, "cpu")
+
+
+def test_the_same_compiled_by_nvcc(own_cu, device) -> None:
+    check_two_components(own_cu, device)
+    x, start = draw((2, 3000), (2,), dtype=torch.bfloat16, device=device)
+    y, total = own_cu.weighted(x, start, weight=1.0)
+    gradient = torch.autograd.grad(y.float().mean(), x)[0]
+    other = x.detach().double().requires_grad_()
+    expected = other.logcumsumexp(1)
+    torch.testing.assert_close(y.double(), expected, rtol=2**-8, atol=2**-8)
+    expected = torch.autograd.grad(expected.mean(), other)[0]
+    torch.testing.assert_close(gradient.double(), expected, rtol=2**-7, atol=1e-7)
+
+
+def check_two_components(own, device) -> None:
+    x, start = draw((3, 7), (3,), device=device)
 
     def op(x, start):
         return own.weighted(x, start, weight=1.5)
@@ -98,6 +127,18 @@ def test_two_components_an_optional_operand_a_scalar_and_two_outputs(own) -> Non
 
     for place in (0, 1):
         torch.testing.assert_close(along(op, place), along(loop, place))
+
+
+def test_an_extension_for_both_devices(extension, device) -> None:
+    if not NVCC:
+        pytest.skip("no nvcc")
+    squared = scandsl.load_library(extension / "own_cuda_ops.so").squared
+    assert list(extension.rglob("squared.cu.o")), "scandsl was built without CUDA"
+    for dtype in (torch.float64, torch.float32, torch.bfloat16):
+        (x,) = draw((40,), dtype=dtype, device=device)
+        torch.testing.assert_close(squared(x), x * x)
+        torch.testing.assert_close(torch.autograd.grad(squared(x).sum(), x)[0], 2 * x.detach())
+    assert torch.autograd.gradgradcheck(squared, draw((5,), device=device))
 
 
 def test_opcheck(own) -> None:

@@ -31,48 +31,66 @@ template <auto F> void boxed(StableIValue* stack, std::uint64_t inputs, std::uin
   translating_errors([&] { TORCH_BOX(F)(stack, inputs, outputs); });
 }
 
-/// A kernel for tensors of the CPU and of CUDA.
+/// A function for the dispatcher, and how its op is declared.
 struct kernel {
   std::string schema;
   void (*function)(StableIValue*, std::uint64_t, std::uint64_t);
 };
 
-/// An object at namespace scope that holds kernels in the dispatcher as long as the library is loaded.
-class kernels {
+// Objects at namespace scope, which hold what they register as long as the library is loaded.
+
+using stable_library = torch::stable::detail::StableLibrary;
+
+/// Declares ops.
+class declarations {
 public:
-  kernels(const char* name_space, const std::vector<kernel>& list)
-      : definitions_(library::Kind::FRAGMENT, name_space, nullptr, __FILE__, __LINE__),
-        cpu_(library::Kind::IMPL, name_space, "CPU", __FILE__, __LINE__),
-        cuda_(library::Kind::IMPL, name_space, "CUDA", __FILE__, __LINE__) {
-    for (const kernel& each : list) {
-      definitions_.def(each.schema.c_str());
-      const std::string name = each.schema.substr(0, each.schema.find('('));
-      cpu_.impl(name.c_str(), each.function);
-      cuda_.impl(name.c_str(), each.function);
-    }
+  declarations(const char* name_space, const std::vector<kernel>& list)
+      : library_(stable_library::Kind::FRAGMENT, name_space, nullptr, __FILE__, __LINE__) {
+    for (const kernel& each : list) library_.def(each.schema.c_str());
   }
 
 private:
-  using library = torch::stable::detail::StableLibrary;
-
-  library definitions_, cpu_, cuda_;
+  stable_library library_;
 };
 
-/// The same for an op without arguments that gives a text.
+/// Kernels for the tensors of a device, "CPU" or "CUDA".
+class device_kernels {
+public:
+  device_kernels(const char* name_space, const char* device, const std::vector<kernel>& list)
+      : library_(stable_library::Kind::IMPL, name_space, device, __FILE__, __LINE__) {
+    for (const kernel& each : list)
+      library_.impl(each.schema.substr(0, each.schema.find('(')).c_str(), each.function);
+  }
+
+private:
+  stable_library library_;
+};
+
+/// Ops whose kernels take the tensors of both.
+class kernels {
+public:
+  kernels(const char* name_space, const std::vector<kernel>& list)
+      : declared_(name_space, list), cpu_(name_space, "CPU", list), cuda_(name_space, "CUDA", list) {}
+
+private:
+  declarations declared_;
+  device_kernels cpu_, cuda_;
+};
+
+/// An op without arguments that gives a text.
 class text_kernel {
 public:
   text_kernel(const char* name_space, const std::string& name,
               void (*function)(StableIValue*, std::uint64_t, std::uint64_t))
-      : definition_(library::Kind::FRAGMENT, name_space, nullptr, __FILE__, __LINE__),
-        implementation_(library::Kind::IMPL, name_space, "CompositeExplicitAutograd", __FILE__, __LINE__) {
+      : definition_(stable_library::Kind::FRAGMENT, name_space, nullptr, __FILE__, __LINE__),
+        implementation_(stable_library::Kind::IMPL, name_space, "CompositeExplicitAutograd", __FILE__,
+                        __LINE__) {
     definition_.def((name + "() -> str").c_str());
     implementation_.impl(name.c_str(), function);
   }
 
 private:
-  using library = torch::stable::detail::StableLibrary;
-
-  library definition_, implementation_;
+  stable_library definition_, implementation_;
 };
 
 }  // namespace scandsl::binding

@@ -1,5 +1,7 @@
 #pragma once
 #include <array>
+#include <optional>
+#include <type_traits>
 
 #include "scandsl/pass/gradient.hpp"
 #include "scandsl/torch/kernel.hpp"
@@ -16,12 +18,25 @@
 #ifndef SCANDSL_TORCH_PART
 #define SCANDSL_TORCH_PART 0
 #endif
+/// 1: nvcc compiles the file, too, and makes the kernels for CUDA tensors.
+#ifndef SCANDSL_TORCH_CUDA
+#define SCANDSL_TORCH_CUDA 0
+#endif
 
 namespace scandsl {
 namespace binding {
 
 template <const program& P> inline constexpr program gradient_program = gradient(P);
 template <const program& P> inline constexpr program second_gradient_program = gradient(gradient_program<P>);
+
+/// The device that this compilation makes kernels for: a C++ compiler those of the CPU, which nvcc does not
+/// take, nvcc those of CUDA. One file may be compiled by both (cmake/scandsl-torch.cmake). It is an argument
+/// of what differs, so that the linker takes neither for the other.
+#ifdef __CUDACC__
+using compiled_device = cuda;
+#else
+using compiled_device = cpu;
+#endif
 
 template <const program& P, bool Second> void execute(const cpu& device, const problem& bound) {
   run<P>(device, bound);
@@ -40,11 +55,16 @@ template <const program& P, bool Second> void execute(const cuda& device, const 
         return cuda_detail::run_typed<P, C, cuda_detail::uniform_types<T>, false>(device, bound, space);
       });
 }
-#else
-template <const program& P, bool Second> void execute(const cuda&, const problem&) {
-  throw cuda_error("an op that was built for CUDA", "one for the CPU", "give its file the extension .cu");
-}
 #endif
+
+/// For tensors of the other device.
+[[noreturn]] inline void refuse(const cuda&) {
+  throw cuda_error("an op that was built for CUDA", "one for the CPU",
+                   "name its file .cu and build it where nvcc is");
+}
+[[noreturn]] inline void refuse(const cpu&) {
+  throw argument_error("all tensors on one device", "some on a GPU and some not", "move them first");
+}
 
 /// Reads a kernel's arguments one after the other.
 class argument_reader {
@@ -119,8 +139,9 @@ private:
   }
 };
 
-/// The three kernels of the op whose program is P, as Operation in python/scandsl/_operation.py wants them.
-template <const program& P> class program_kernels {
+/// The three kernels of the op whose program is P, as Operation in python/scandsl/_operation.py wants them,
+/// for the tensors of a device.
+template <const program& P, class Device> class program_kernels {
 public:
   static void forward(StableIValue* stack, std::uint64_t, std::uint64_t) {
     translating_errors([&] {
@@ -227,8 +248,13 @@ private:
 
   template <const program& Q, bool Second = false>
   static void launch(const operand_list<P>& operands, const program_call& call) {
-    if (call.writes())
-      run_where(operands.principal(), [&](auto& device) { execute<Q, Second>(device, call.bound()); });
+    if (!call.writes()) return;
+    run_where(operands.principal(), [&](const auto& device) {
+      if constexpr (std::is_same_v<decltype(device), const Device&>)
+        execute<Q, Second>(device, call.bound());
+      else
+        refuse(device);
+    });
   }
 };
 
@@ -294,28 +320,37 @@ enum class op_part { all, forward, backward, double_backward };
 /// The op of a program, in torch: `const torch_op<ring> registered;` at namespace scope, in a file for
 /// scandsl.load or for scandsl_torch_module (docs/torch.md). Its derivatives are derived: first and second
 /// ones, and forward mode.
-template <const program& P, op_part Part = static_cast<op_part>(SCANDSL_TORCH_PART)> class torch_op {
+template <const program& P, op_part Part = static_cast<op_part>(SCANDSL_TORCH_PART),
+          class Device = binding::compiled_device>
+class torch_op {
 public:
-  torch_op() : kernels_(SCANDSL_TORCH_NAMESPACE, own_kernels()) {
-    if constexpr (has(op_part::forward))
-      description_.emplace(SCANDSL_TORCH_NAMESPACE, binding::text_of(P.id) + "_description", describe);
+  torch_op() {
+    const std::vector<binding::kernel> kernels = own_kernels();
+    if constexpr (std::is_same_v<Device, cpu>) {
+      declared_.emplace(SCANDSL_TORCH_NAMESPACE, kernels);
+      cpu_.emplace(SCANDSL_TORCH_NAMESPACE, "CPU", kernels);
+      if constexpr (has(op_part::forward))
+        description_.emplace(SCANDSL_TORCH_NAMESPACE, binding::text_of(P.id) + "_description", describe);
+    }
+    if constexpr (std::is_same_v<Device, cuda> || !SCANDSL_TORCH_CUDA)  // in the latter case they refuse
+      cuda_.emplace(SCANDSL_TORCH_NAMESPACE, "CUDA", kernels);
   }
 
 private:
-  binding::kernels kernels_;
+  std::optional<binding::declarations> declared_;
+  std::optional<binding::device_kernels> cpu_, cuda_;
   std::optional<binding::text_kernel> description_;
 
   static constexpr bool has(op_part part) { return Part == op_part::all || Part == part; }
 
   static std::vector<binding::kernel> own_kernels() {
     const binding::program_schema schema(P);
+    using made = binding::program_kernels<P, Device>;
     std::vector<binding::kernel> list;
-    if constexpr (has(op_part::forward))
-      list.push_back({schema.forward(), binding::program_kernels<P>::forward});
-    if constexpr (has(op_part::backward))
-      list.push_back({schema.backward(), binding::program_kernels<P>::backward});
+    if constexpr (has(op_part::forward)) list.push_back({schema.forward(), made::forward});
+    if constexpr (has(op_part::backward)) list.push_back({schema.backward(), made::backward});
     if constexpr (has(op_part::double_backward))
-      list.push_back({schema.double_backward(), binding::program_kernels<P>::double_backward});
+      list.push_back({schema.double_backward(), made::double_backward});
     return list;
   }
   static void describe(StableIValue* stack, std::uint64_t, std::uint64_t) {
