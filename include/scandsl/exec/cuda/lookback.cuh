@@ -294,18 +294,33 @@ template <class K, class Arrangement> struct lookback {
     end_prefix(now, slot, 0, found, before, group_state, fit, group_fit, ends_group);
   }
 
-  /// Combines what a warp's threads hold, in order: thread 0 has it.
+  /// Combines what a warp's threads hold, in order: thread 0 has it. Log-sums are restated in one frame
+  /// first, and then added.
   __device__ __forceinline__ void add_up(states<group, C>& all, int mine) const {
     __syncwarp();
+    for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
+      if constexpr (is_log_sum<group, Scan>) {
+        auto& [m, s] = state_of<Scan>(all);
+        C most = m;
+#pragma unroll
+        for (int distance = 1; distance < 32; distance *= 2) {
+          const C other = shuffle_from(most, mine ^ distance, 32);
+          most = other > most ? other : most;
+        }
+        if (!(m == most)) s = s * arithmetic<C>::exp(m - most);
+        m = most;
+      }
+    });
 #pragma unroll
     for (int distance = 1; distance < 32; distance *= 2) {
       states<group, C> right = all;
-      for_components<group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
-        std::get<Component>(state_of<S>(right)) =
-            shuffle_from(std::get<Component>(state_of<S>(all)), mine + distance, 32);
-      });
+      for_components<group, scans, true>(
+          [&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
+            std::get<Component>(state_of<S>(right)) =
+                shuffle_from(std::get<Component>(state_of<S>(all)), mine + distance, 32);
+          });
       if ((mine & (2 * distance - 1)) == 0) {
-        combine_onto<group, scans>(all, right);
+        combine_onto<group, scans, true>(all, right);
         copy_states<group, scans>(right, all);
       }
     }
