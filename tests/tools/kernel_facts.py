@@ -42,15 +42,15 @@ SPILLS = [
     ("decayed_sum * lookback strip*", 16),
     ("decayed_sum.program_per_lane * lookback strip*", 40),
     ("decayed_sum.gradient_without_decay* lookback strip*", 80),
-    ("logcumsumexp * lookback row*", 12),
-    ("decayed_sum * lookback row*", 8),
-    ("decayed_sum.gradient_without_decay* lookback row*", 32),
+    ("logcumsumexp * lookback row*", 28),
+    ("decayed_sum * lookback row*", 36),
+    ("decayed_sum.program_per_lane * lookback row*", 28),
+    ("decayed_sum.gradient_without_decay* lookback row*", 60),
     # Gradients hold two or three operands of 32 elements a thread, and what their first sweep leaves. Rows
     # of several tiles wait for a kernel that keeps them in shared memory.
     ("logcumsumexp.gradient_program * stream row*", 120),
     ("logcumsumexp.gradient_program * strip*", 24),
     ("decayed_sum.gradient_per_lane * stream *", 100),
-    ("decayed_sum.gradient_per_lane * lookback strip*", 4),
     ("decayed_sum.gradient_per_element * one_tile row*", 24),
     ("decayed_sum.gradient_per_element * stream row*", 160),
     # Positional encodings are not tuned: a product's sine and cosine for each of a thread's elements.

@@ -443,9 +443,7 @@ template <class K, class Arrangement> struct lookback {
 
   C first_element[lanes][scan_count<group>];  ///< of the next tile
   std::uint32_t lanes_at = tile_name::none;   ///< the block of lanes that the threads have found,
-  std::uint32_t whole_tiles = 0;              ///< how many tiles of theirs are whole,
-  int rest = 0;                               ///< the steps after those,
-  bool aligned = false;                       ///< and whether whole tiles begin where vectors do
+  std::uint32_t whole_tiles = 0;              ///< and how many tiles of theirs are whole
 
   __device__ __forceinline__ C& preceding_of(int slot, int run, int component) const {
     return preceding[((slot * components + component) * runs + run) * threads +
@@ -497,9 +495,6 @@ template <class K, class Arrangement> struct lookback {
     thread.writes = writer;
     const std::int64_t extent = thread.high > thread.low ? thread.high - thread.low : 0;
     whole_tiles = static_cast<std::uint32_t>(extent / tile_steps());
-    rest = static_cast<int>(extent - static_cast<std::int64_t>(whole_tiles) * tile_steps());
-    aligned = thread.valid > 0 &&
-              (static_cast<int>(a.reversed[0] ? thread.high : thread.low) & (tile_type::width - 1)) == 0;
     if (begins && writer) {
 #pragma unroll
       for (int lane = 0; lane < lanes; ++lane)
@@ -518,11 +513,12 @@ template <class K, class Arrangement> struct lookback {
   }
   __device__ __forceinline__ tile_type tile_at(const tile_name& now) const {
     const auto& thread = block_threads.thread;
-    const int steps = now.number < whole_tiles ? tile_steps() : now.number == whole_tiles ? rest : 0;
     const std::int64_t before = steps_before(now);
+    int steps = tile_steps();
+    if (now.number >= whole_tiles)
+      steps = now.number == whole_tiles ? static_cast<int>(thread.high - thread.low - before) : 0;
     return block_threads.template tile_at<0>(
-        thread, {a.reversed[0] ? thread.high - before - steps : thread.low + before, steps}, a.reversed[0],
-        aligned && now.number < whole_tiles);
+        thread, {a.reversed[0] ? thread.high - before - steps : thread.low + before, steps}, a.reversed[0]);
   }
   __device__ __forceinline__ bool ends_early(const tile_name& now) const { return now.number >= whole_tiles; }
   __device__ __forceinline__ unsigned char* stage(unsigned i) const {

@@ -52,16 +52,15 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
     int apart;              ///< steps between the thread's vectors
     bool reversed, within;  ///< within: its vectors are complete and begin where vectors do
 
-    /// `from`: the thread's first step in scan order. `is_whole`: the tile is, and its vectors begin where
-    /// vectors do.
+    /// `from`: the thread's first step in scan order.
     __device__ __forceinline__ place(const lane_state& t, const stretch& tile, int from, int distance,
-                                     bool backwards, bool is_whole = false)
+                                     bool backwards)
         : thread(t), of_tile(tile), start(backwards ? tile.steps - 1 - from : from),
           left(t.valid == 0 ? 0 : tile.steps - from), apart(distance), reversed(backwards) {
       const bool complete =
           may_lack_vectors ? left > 0 && (left & (Width - 1)) == 0 : left >= (Vectors - 1) * apart + Width;
       const int first_element = (static_cast<int>(of_tile.low) + start) & (Width - 1);
-      within = is_whole || (complete && first_element == (reversed ? Width - 1 : 0));
+      within = complete && first_element == (reversed ? Width - 1 : 0);
     }
 
     __device__ __forceinline__ bool flipped() const { return reversed; }
@@ -169,11 +168,11 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
 
   template <int S, bool Anywhere = false>
   __device__ __forceinline__ tile<K, S, place, Anywhere> tile_at(const lane_state& of, const stretch& where,
-                                                                 bool reversed, bool is_whole = false) const {
+                                                                 bool reversed) const {
     const int in_row = this->in_row(), width = group_width();
     const int warp = in_row >> 5, in_group = in_row & (width - 1);
     return tile<K, S, place, Anywhere>(of, where, (warp * Vectors * width + in_group) * Width, width * Width,
-                                       reversed, is_whole);
+                                       reversed);
   }
 
   /// As in a strip.

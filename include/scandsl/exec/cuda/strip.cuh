@@ -108,7 +108,7 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
 
   template <int S, bool Anywhere = false>
   __device__ __forceinline__ tile<K, S, place, Anywhere> tile_at(const lane_state& of, const stretch& where,
-                                                                 bool reversed, bool = false) const {
+                                                                 bool reversed) const {
     return tile<K, S, place, Anywhere>(of, where, segment * Steps, reversed);
   }
 
