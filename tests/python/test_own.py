@@ -22,6 +22,8 @@ def own_cu(tmp_path_factory):
     """The same file under the name that nvcc compiles."""
     if not NVCC:
         pytest.skip("no nvcc")
+    if not torch.cuda.is_available():
+        pytest.skip("minutes of nvcc for kernels that no GPU runs; squared.cu is built in any case")
     folder = tmp_path_factory.mktemp("own_cu")
     source = shutil.copy(PROJECT / "tests/python/own/spread.cpp", folder / "spread.cu")
     with pytest.MonkeyPatch.context() as patch:
