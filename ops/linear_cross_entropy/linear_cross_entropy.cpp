@@ -342,7 +342,7 @@ linear_cross_entropy_plan plan_linear_cross_entropy(cuda_sizing& device, const a
                                                     const linear_cross_entropy_gradients& gradients,
                                                     const linear_cross_entropy_options& options) {
   const call_arguments call = planned_call(x, weight, gradients, options);
-  const chunk_choice chunk = cuda_chunk(call, within(options.memory_limit, cuda_blas::free_bytes()));
+  const chunk_choice chunk = cuda_chunk(call, limit_of_device(call));
   arena counted;
   const call_memory held(counted, call, chunk.tokens, has_unit_stride);
   device.bytes = chunk.bytes;

@@ -1,5 +1,6 @@
 #pragma once
 #include <cmath>
+#include <initializer_list>
 
 #include "ops/op_case.hpp"
 #include "scandsl/ops/linear_cross_entropy.hpp"
@@ -295,6 +296,22 @@ template <class F> void for_each_option(F f) {
         c.softcap = (options & 32) != 0 ? 1.5 : 0;
         c.reduction = reduction;
         if (++seed % 5 == 0 || type == dtype::float32) f(c, seed);
+      }
+}
+
+/// Calls f with the operands of calls in which no token counts: there is none, or all are ignored.
+template <class F> void for_each_without_tokens(std::initializer_list<ops::loss_reduction> reductions, F f) {
+  for (const std::int64_t tokens : {0, 5})
+    for (const auto reduction : reductions)
+      for (const dtype type : {dtype::float32, dtype::bfloat16}) {
+        lce_case c;
+        c.type = type;
+        c.tokens = {tokens};
+        c.has_bias = true;
+        c.reduction = reduction;
+        lce_operands o(c, 7);
+        o.target.write(numbers(static_cast<std::size_t>(tokens), -100));
+        f(o);
       }
 }
 
