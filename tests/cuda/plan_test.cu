@@ -93,6 +93,18 @@ TEST_CASE("few long rows are planned as a look-back", "[cuda][plan][explain]") {
   CHECK(p.moved_bytes == p.floor_bytes);
 }
 
+TEST_CASE("few lanes side by side are planned in pieces, read twice", "[cuda][plan][explain]") {
+  const auto p =
+      plan<columns>(h200, x = shape<bfloat16>(1, 1 << 20, 64), y = shape<bfloat16>(1, 1 << 20, 64));
+  CHECK(p.kernels[0].plan.pieces > 100);
+  // [doc:pieces]
+  const std::string text = explain(p);
+  // [/doc:pieces]
+  CAPTURE(text);
+  CHECK(text.find("pieces of 8192 steps of each lane") != std::string::npos);
+  CHECK(2 * p.moved_bytes == 3 * p.floor_bytes);
+}
+
 TEST_CASE("an encoding is walked along its positions, a few at a time, and its cosines rotate",
           "[cuda][plan][explain]") {
   const auto p = plan<encoded>(h200, x = shape<bfloat16>(12, 8192, 12, 128), theta = shape<float>(12, 128),

@@ -19,6 +19,16 @@ inline constexpr auto along = over(n).reversed(back);
 inline constexpr auto long_log = op<"long_log">(out<"y">(b, n) = scan(log_add_exp, along, x(b, n)));
 inline constexpr auto long_decay =
     op<"long_decay">(out<"y">(b, n) = scan(decayed_sum, along, decay(b, n), x(b, n)));
+/// Every option that matters to a scan whose lanes are cut into pieces.
+inline constexpr tensor<"start"> start;
+inline constexpr scalar<"before"> before;
+inline constexpr scalar<"chunk"> chunk;
+inline constexpr auto options =
+    over(n).reversed(back).exclusive(before).restart_every(value_or(chunk, 0)).starting_from(start(b));
+inline constexpr auto carried_log = scan(log_add_exp, options, x(b, n));
+inline constexpr auto long_carried =
+    op<"long_carried">(out<"y">(b, n) = carried_log, out<"end">(b).optional() = last(carried_log));
+inline constexpr auto long_total = op<"long_total">(out<"y">(b) = sum(over(n), x(b, n)));
 inline constexpr auto long_softmax = op<"long_softmax">(out<"y">(b, n) = softmax(over(n), x(b, n)));
 inline constexpr auto long_shift =
     op<"long_shift">(out<"y">(b, n) = x(b, n) - reduce(log_add_exp, over(n), x(b, n)),

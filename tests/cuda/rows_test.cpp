@@ -10,7 +10,8 @@
 #include "support/catch.hpp"
 
 // Rows longer than a block's tile: held by the blocks of a cluster, walked where there are none
-// (SCANDSL_TEST_WALKS), and beyond a cluster looked back along. Against the CPU in double.
+// (SCANDSL_TEST_WALKS), and beyond a cluster looked back along; and few long lanes side by side, which are
+// cut into pieces. Against the CPU in double.
 namespace {
 
 using namespace rows;
@@ -39,11 +40,15 @@ struct row_operands {
   }
 };
 
+struct how {
+  double backwards = 0, before = 0, chunk = 0;
+  bool strided = false, float_decays = false, with_end = true;
+};
+
 /// The largest error of P's outputs on the GPU, in units of 1 + the value; 1e30 where one side is NaN or
 /// infinite alone.
-template <const program& P, class T>
-double error_of(const row_operands& operands, double backwards, bool strided = false,
-                bool float_decays = false) {
+template <const program& P, class T> double error_of(const row_operands& operands, const how& options) {
+  const auto [backwards, exclusive, restart, strided, float_decays, with_end] = options;
   const std::int64_t rows = operands.rows, steps = operands.steps;
   problem host = unbound_problem(P), exact = unbound_problem(P);
   std::vector<std::vector<T>> held(static_cast<std::size_t>(P.tensors.count));
@@ -51,6 +56,7 @@ double error_of(const row_operands& operands, double backwards, bool strided = f
   std::vector<std::vector<double>> wide(held.size());
   int inputs = 0;
   for (int t = 0; t < P.tensors.count; ++t) {
+    if (P.tensors[t].optional && !with_end) continue;
     const auto at = static_cast<std::size_t>(t);
     const bool lanes = P.tensors[t].axes.count == 1;
     const std::size_t count = static_cast<std::size_t>(lanes ? rows : rows * steps);
@@ -82,8 +88,13 @@ double error_of(const row_operands& operands, double backwards, bool strided = f
     bind(exact, wide[at].data(), dtype::float64);
   }
   REQUIRE(inputs > 0);
-  if (const int t = P.find_parameter(back.id); t >= 0)
-    host.parameters[static_cast<std::size_t>(t)] = exact.parameters[static_cast<std::size_t>(t)] = backwards;
+  const auto set = [&](const name& id, double value) {
+    if (const int t = P.find_parameter(id); t >= 0)
+      host.parameters[static_cast<std::size_t>(t)] = exact.parameters[static_cast<std::size_t>(t)] = value;
+  };
+  set(back.id, backwards);
+  set(before.id, exclusive);
+  set(chunk.id, restart);
   if (float_decays)
     run_mixed_on_gpu(host);
   else
@@ -101,6 +112,10 @@ double error_of(const row_operands& operands, double backwards, bool strided = f
     }
   }
   return worst;
+}
+
+template <const program& P, class T> double error_of(const row_operands& operands, double backwards) {
+  return error_of<P, T>(operands, how{.backwards = backwards});
 }
 
 constexpr std::int64_t lengths[] = {8193, 16384, 20001, 65536, 131072, 140000};
@@ -146,11 +161,49 @@ TEST_CASE("rows of several blocks: several sweeps", "[cuda][rows]") {
 
 TEST_CASE("decays in float32 beside bfloat16", "[cuda][rows]") {
   const auto error = [](std::int64_t rows, std::int64_t steps, bool strided) {
-    return error_of<long_decay, bfloat16>({rows, steps, data::plain}, 1, strided, true);
+    return error_of<long_decay, bfloat16>({rows, steps, data::plain},
+                                          {.backwards = 1, .strided = strided, .float_decays = true});
   };
   CHECK(error(500, 2000, false) < 0x1p-7);   // one tile
   CHECK(error(300, 40000, false) < 0x1p-7);  // a walk along each row
   CHECK(error(2, 200000, false) < 0x1p-7);   // few rows
   CHECK(error(4096, 700, true) < 0x1p-7);    // strips
   CHECK(error(64, 20000, true) < 0x1p-7);    // few strips
+}
+
+TEST_CASE("few lanes side by side, in pieces: scans", "[cuda][rows]") {
+  // Vectors of lanes that are full and that are not; one piece more than whole tiles, and a part of one.
+  struct few {
+    std::int64_t lanes, steps;
+  };
+  for (const auto [lanes, steps] :
+       {few{64, 20000}, few{64, 1025}, few{100, 7001}, few{3, 30011}, few{8, 65536}})
+    for (const double backwards : {0.0, 1.0}) {
+      CAPTURE(lanes, steps, backwards);
+      const how along{.backwards = backwards, .strided = true};
+      for (const data kind : {data::plain, data::wide, data::masked, data::rising}) {
+        CAPTURE(static_cast<int>(kind));
+        CHECK(error_of<long_log, float>({lanes, steps, kind}, along) < 1e-5);
+        CHECK(error_of<long_log, bfloat16>({lanes, steps, kind}, along) < 0x1p-8);
+      }
+      CHECK(error_of<long_decay, float>({lanes, steps, data::plain}, along) < 1e-4);
+      CHECK(error_of<long_decay, bfloat16>({lanes, steps, data::plain}, along) < 0x1p-7);
+      CHECK(error_of<long_total, float>({lanes, steps, data::plain}, along) < 1e-4);
+      CHECK(error_of<long_total, bfloat16>({lanes, steps, data::plain}, along) < 0x1p-7);
+      for (const double before : {0.0, 1.0})
+        for (const double chunk : {0.0, 5000.0})
+          for (const bool with_end : {false, true}) {
+            CAPTURE(before, chunk, with_end);
+            const how options{backwards, before, chunk, true, false, with_end};
+            CHECK(error_of<long_carried, float>({lanes, steps, data::plain}, options) < 1e-5);
+            CHECK(error_of<long_carried, bfloat16>({lanes, steps, data::masked}, options) < 0x1p-8);
+          }
+    }
+}
+
+TEST_CASE("few lanes side by side, in pieces: stretches that overflow alone", "[cuda][rows]") {
+  for (const double backwards : {0.0, 1.0})
+    for (const std::int64_t steps : {16384, 40000})
+      CHECK(error_of<long_decay, float>({64, steps, data::growing},
+                                        {.backwards = backwards, .strided = true}) < 1e-4);
 }

@@ -51,7 +51,7 @@ cuda_kernel_plan plan_for(const dims& along_b, const dims& along_n, double chunk
   }
   const iteration_space space = make_iteration_space(p, bound);
   return plan_cuda_kernel(p, kernel_table<P, 0>, bound, space,
-                          {8, 8, 256, 8, 4, 1, lookback, 8, 8, 4, clusters}, device);
+                          {8, 8, 256, 8, 4, 1, lookback, lookback, 4, clusters}, device);
 }
 
 std::int64_t lanes_in(const std::vector<dimension>& dimensions) { return loop_nest::count(dimensions); }
@@ -164,15 +164,12 @@ TEST_CASE("packed sequences are blocks of their own", "[pass][cuda]") {
   CHECK(plan_for<summed>({{4, 16}}, {{16, 1}}, 0, 7).lane_threads == 32);
 }
 
-TEST_CASE("few lanes look back, where the program and the kernels can", "[pass][cuda]") {
+TEST_CASE("few rows look back, where the program and the kernels can", "[pass][cuda]") {
   const dims one{{1, 1 << 24}}, steps{{1 << 24, 1}};
   const cuda_kernel_plan row = plan_for<summed>(one, steps, 0, 0, true);
-  constexpr int tile = cuda_lookback_policy::row_threads * 8 * 4;
-  CHECK(row.lane_threads == cuda_lookback_policy::row_threads);
+  constexpr int tile = cuda_lookback_policy::threads * 8 * 4;
+  CHECK(row.lane_threads == cuda_lookback_policy::threads);
   CHECK(row.lookback_tiles == (1 << 24) / tile);
-  const cuda_kernel_plan strip = plan_for<with_last>({{64, 1}}, {{100000, 64}}, 0, 0, true);
-  CHECK(strip.lane_threads == 8);  // 64 lanes of 2 bytes: one line of memory
-  CHECK(strip.lookback_tiles == (100000 + 127) / 128);
   // Long chunks are lanes; each has its tiles.
   CHECK(plan_for<summed>(one, steps, 1 << 20, 0, true).lookback_tiles == (1 << 20) / tile);
   CHECK(plan_for<summed>(one, steps, 0, 0, false).lookback_tiles == 0);  // no such kernel
@@ -180,6 +177,35 @@ TEST_CASE("few lanes look back, where the program and the kernels can", "[pass][
   CHECK(plan_for<summed>({{1, 8192}}, {{8192, 1}}, 0, 0, true).lookback_tiles == 0);          // one tile
   CHECK(plan_for<with_last>(one, steps, 1 << 20, 0, true).lookback_tiles == 0);  // restarts within the walk
   CHECK(plan_for<summed>(one, steps, 0, 3, true).lookback_tiles == 0);           // packed sequences
+}
+
+TEST_CASE("few lanes side by side are cut into pieces for all multiprocessors", "[pass][cuda]") {
+  const auto pieces = [](std::int64_t lanes, std::int64_t steps, double chunk_size = 0, bool kernels = true) {
+    return plan_for<summed>({{lanes, 1}}, {{steps, lanes}}, chunk_size, 0, kernels);
+  };
+  // Threads of a block side by side, and tiles of all of its threads, of which pieces are made.
+  const cuda_kernel_plan one = pieces(64, 1 << 20);
+  const std::int64_t unit = cuda_piece_policy::threads / 8 * 8;
+  CHECK(one.lane_threads == 8);  // 64 lanes of 2 bytes: one line of memory
+  CHECK(one.lookback_tiles == 0);
+  CHECK(one.piece % unit == 0);
+  CHECK(one.pieces == ((1 << 20) + one.piece - 1) / one.piece);
+  CHECK(one.pieces > 120);
+  CHECK(one.pieces <= 132);
+  // Several strips share them; where they do not divide, rounds of blocks are more even than one.
+  CHECK(pieces(1024, 1 << 16).pieces == 8);
+  const cuda_kernel_plan uneven = pieces(70 * 64, 1 << 20);
+  CHECK(uneven.pieces > 2);
+  CHECK(static_cast<double>(70 * uneven.pieces) / (132 * ((70 * uneven.pieces + 131) / 132)) > 0.9);
+  // Long chunks are lanes, each of which is cut.
+  CHECK(pieces(64, 1 << 20, 1 << 18).pieces > 30);
+  CHECK(pieces(64, 1 << 20, 1 << 18).chunk_dimension >= 0);
+  CHECK(pieces(64, 1 << 20, 0, false).pieces == 1);  // no such kernel
+  CHECK(pieces(64, unit).pieces == 1);               // not more than one
+  CHECK(pieces(132 * 64 + 1, 1 << 16).pieces == 1);  // lanes enough
+  CHECK(plan_for<with_last>({{64, 1}}, {{100000, 64}}, 1000, 0, true).pieces ==
+        1);                                                                    // restarts within the walk
+  CHECK(plan_for<summed>({{64, 1}}, {{100000, 64}}, 0, 3, true).pieces == 1);  // packed sequences
 }
 
 TEST_CASE("without scans tiles are independent of each other", "[pass][cuda]") {

@@ -286,12 +286,13 @@ inline constexpr auto more_functions = std::make_tuple(
     [](auto z) { return angle_of_product(std::get<2>(positions), 0.5 * z); },
     [](auto z) { return 0.5 * z + 0.25 * std::get<0>(positions); },
     [](auto z) { return select(std::get<1>(positions) < 2, z, 0.5 * std::get<1>(positions)); });
+inline constexpr std::size_t more_functions_count = std::tuple_size_v<decltype(more_functions)>;
 
 /// Shares along a random axis, and the mean that has them as weights.
 template <unsigned Seed> constexpr program make_random_softmax() {
   const auto along = one_of<child<Seed, 0>>(std::make_tuple(n, n, b, d));
   const auto carrier = one_of<child<Seed, 1>>(leaves_by_axis<true>(along));
-  const auto inner = std::get<Seed % std::tuple_size_v<decltype(more_functions)>>(more_functions)(carrier);
+  const auto inner = std::get<Seed % more_functions_count>(more_functions)(carrier);
   const auto shares = softmax(over(along), inner + random_expression<child<Seed, 2>, 1>());
   const auto weight = one_of<child<Seed, 3>>(more_functions)(random_expression<child<Seed, 4>, 1>());
   const auto mean = sum(over(along), shares * weight);

@@ -61,18 +61,29 @@ struct cuda_row_policy {
   static constexpr int more_in_clusters = 2;
 };
 
+/// How few lanes are cut into pieces (exec/cuda/pieces.cuh). Measured on an H200.
+struct cuda_piece_policy {
+  /// Of a block, of which a multiprocessor has one: threads do not wait for each other, and the fewer blocks
+  /// there are, the fewer pieces each has to add up.
+  static constexpr int threads = 512;
+  /// Tiles of a thread in shared memory: one that it computes, and those that are on their way.
+  static constexpr int stages = 2;
+  /// Lanes are cut where a walk would have no more blocks a multiprocessor than this: what is read twice
+  /// weighs more than multiprocessors without work.
+  static constexpr int blocks_of_a_walk = 1;
+  /// Rounds of blocks at most, where that many share them more evenly.
+  static constexpr int rounds = 4;
+};
+
 /// Sizes of the look-back (exec/cuda/lookback.cuh).
 struct cuda_lookback_policy {
-  static constexpr int strip_threads = 128, row_threads = 512;
+  static constexpr int threads = 512, blocks_resident = 1;
   /// Tiles that a block folds before it finishes one.
-  static constexpr int strip_delay = 2, row_delay = 3;
-  /// Bytes side by side in a strip: pieces of a row under 128 bytes cost bandwidth.
-  static constexpr int strip_bytes = 128;
+  static constexpr int delay = 3;
   /// What a thread holds of a tile, in bytes of all operands: several tiles wait in shared memory.
-  static constexpr int held_bytes_of_strip = 128, held_bytes_of_row = 64;
-  static constexpr int blocks_resident = 2, row_blocks_resident = 1;
-  /// Shared memory of one block along rows.
-  static constexpr int row_shared_bytes = 224 * 1024;
+  static constexpr int held_bytes = 64;
+  /// Shared memory of one block.
+  static constexpr int shared_bytes = 224 * 1024;
   /// A walk keeps the device busy from so many blocks a multiprocessor on.
   static constexpr int blocks_of_a_walk = 2;
 };
@@ -93,8 +104,9 @@ struct cuda_tile_shape {
   int strip_threads = 256;
   int row_steps = 8, row_vectors = 2;  ///< a thread of a row
   int fewest_row_threads = 1;
-  bool lookback = false;  ///< there is a look-back kernel; its threads' parts of a tile:
-  int lookback_lanes = 8, lookback_steps = 8, lookback_vectors = 4;
+  bool pieces = false;    ///< lanes of strips may be cut into pieces
+  bool lookback = false;  ///< there is a look-back kernel for rows; a thread's part of its tile:
+  int lookback_vectors = 4;
   bool clusters = false;  ///< there is a kernel for rows of several blocks; a thread's part:
   int cluster_vectors = 4;
 };
@@ -104,6 +116,8 @@ struct cuda_kernel_plan {
   loop_nest nest;
   int chunk_dimension = -1;  ///< in nest.lanes: numbers the chunks that became lanes
   std::int64_t chunk = 0;    ///< their length, or the restart interval inside the walk
+  std::int64_t pieces = 1;   ///< into which each lane is cut,
+  std::int64_t piece = 0;    ///< and their length
   std::int64_t segments = 1;
   bool packed = false;
   int lane_threads = 1;
@@ -165,31 +179,46 @@ inline void fold(const program& p, cuda_kernel_plan& plan, std::int64_t length) 
 
 namespace detail {
 
-/// Whether one pass of look-back can run the program: a single sweep whose scans do not wait for each other.
-inline bool can_look_back(const walk_table& table, const cuda_kernel_plan& plan,
-                          const cuda_tile_shape& shape) {
-  return shape.lookback && table.sweeps == 1 && table.sweep[0].has_scans && table.rounds[0] == 1 &&
+/// Whether lanes may be taken apart: a single sweep, whose scans do not wait for each other.
+inline bool scans_once(const walk_table& table, const cuda_kernel_plan& plan) {
+  return table.sweeps == 1 && table.sweep[0].has_scans && table.rounds[0] == 1 &&
          plan.nest.walk.size() == 1 && !plan.packed && (plan.chunk == 0 || plan.chunk_dimension >= 0);
 }
 
-/// Turns a walk of few blocks over many tiles into a look-back.
+/// Turns a walk of few blocks along rows of many tiles into a look-back.
 inline void consider_lookback(const walk_table& table, cuda_kernel_plan& plan, const cuda_tile_shape& shape,
-                              const cuda_device& device, std::int64_t lanes, std::int64_t blocks,
-                              std::int64_t length) {
-  if (!can_look_back(table, plan, shape) ||
-      blocks >= cuda_lookback_policy::blocks_of_a_walk * device.multiprocessors)
+                              const cuda_device& device, std::int64_t blocks, std::int64_t length) {
+  if (!shape.lookback || !scans_once(table, plan) ||
+      blocks >= std::int64_t{cuda_lookback_policy::blocks_of_a_walk} * device.multiprocessors)
     return;
-  int lane_threads = cuda_lookback_policy::row_threads;
-  std::int64_t tile = std::int64_t{lane_threads} * shape.row_steps * shape.lookback_vectors;
-  if (plan.arrangement == cuda_arrangement::strip) {
-    const int most = cuda_lookback_policy::strip_bytes * shape.row_steps / (16 * shape.lookback_lanes);
-    lane_threads = power_of_two_above((lanes + shape.lookback_lanes - 1) / shape.lookback_lanes, most);
-    tile = std::int64_t{cuda_lookback_policy::strip_threads} / lane_threads * shape.lookback_steps;
-  }
+  const std::int64_t tile =
+      std::int64_t{cuda_lookback_policy::threads} * shape.row_steps * shape.lookback_vectors;
   const std::int64_t tiles = (length + tile - 1) / tile;
   if (tiles < 2) return;
-  plan.lane_threads = lane_threads;
+  plan.lane_threads = cuda_lookback_policy::threads;
   plan.lookback_tiles = tiles;
+}
+
+/// Cuts the lanes of a walk of few blocks along strips into pieces: so many that the blocks are shared evenly
+/// among the multiprocessors.
+inline void consider_pieces(const walk_table& table, cuda_kernel_plan& plan, const cuda_tile_shape& shape,
+                            const cuda_device& device, std::int64_t blocks, std::int64_t length) {
+  using policy = cuda_piece_policy;
+  const std::int64_t few = std::int64_t{policy::blocks_of_a_walk} * device.multiprocessors;
+  if (!shape.pieces || !scans_once(table, plan) || blocks == 0 || blocks > few) return;
+  const std::int64_t unit = std::int64_t{policy::threads} / plan.lane_threads * shape.strip_steps;
+  std::int64_t best = 0;
+  double longest = 0;
+  for (std::int64_t rounds = 1; rounds <= policy::rounds; ++rounds) {
+    const std::int64_t pieces = rounds * device.multiprocessors / blocks;
+    if (pieces < 2) continue;
+    const std::int64_t piece = ((length + pieces - 1) / pieces + unit - 1) / unit * unit;
+    const double time = static_cast<double>(rounds * piece);
+    if (piece < length && (best == 0 || time < 0.97 * longest)) best = piece, longest = time;
+  }
+  if (best == 0) return;
+  plan.piece = best;
+  plan.pieces = (length + best - 1) / best;
 }
 
 }  // namespace detail
@@ -282,7 +311,7 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
     const std::int64_t blocks =
         (nest.lane_count() * plan.lane_threads + cuda_row_policy::threads - 1) / cuda_row_policy::threads;
     detail::cut_map(p, table, plan, device, blocks, length, plan.lane_threads * a_thread);
-    detail::consider_lookback(table, plan, shape, device, 1, blocks, length);
+    detail::consider_lookback(table, plan, shape, device, blocks, length);
     return plan;
   }
   std::int64_t units = (nest.lanes.back().extent + shape.strip_lanes - 1) / shape.strip_lanes;
@@ -310,7 +339,7 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
   const std::int64_t blocks = (units + plan.lane_threads - 1) / plan.lane_threads;
   detail::cut_map(p, table, plan, device, blocks, length,
                   std::int64_t{shape.strip_threads} / plan.lane_threads * shape.strip_steps);
-  detail::consider_lookback(table, plan, shape, device, nest.lanes.back().extent, blocks, length);
+  detail::consider_pieces(table, plan, shape, device, blocks, length);
   return plan;
 }
 

@@ -27,9 +27,10 @@ struct cuda_plan {
   name id;
   cuda_device device;
   std::vector<cuda_kernel_summary> kernels;
-  std::int64_t floor_bytes = 0;      ///< every input read once, every output written once
-  std::int64_t moved_bytes = 0;      ///< what the kernels read and write, saved carries included
-  std::int64_t workspace_bytes = 0;  ///< saved carries, look-back states and what is held between kernels
+  std::int64_t floor_bytes = 0;  ///< every input read once, every output written once
+  std::int64_t moved_bytes = 0;  ///< what the kernels read and write, saved carries included
+  std::int64_t workspace_bytes =
+      0;  ///< saved carries, what is known of tiles or pieces, and what is held between kernels
 };
 
 namespace detail {
@@ -42,6 +43,9 @@ inline std::string arrangement_text(const cuda_kernel_summary& k) {
                     " side by side");
   if (k.plan.lookback_tiles > 0)
     return message("    look-back: ", shape, ", ", k.plan.lookback_tiles, " tiles of each lane at once\n");
+  if (k.plan.pieces > 1)
+    return message("    ", shape, ", ", k.plan.pieces, " pieces of ", k.plan.piece,
+                   " steps of each lane, folded and then walked\n");
   return message("    ", shape, ", ", k.one_tile ? "one tile of " : "tiles of ", k.tile_steps, " steps\n");
 }
 

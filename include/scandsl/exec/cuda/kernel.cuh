@@ -184,6 +184,11 @@ inline constexpr bool knows_types = [] {
   return known;
 }();
 
+/// One sweep, whose scans do not wait for each other, over tensors of known types.
+template <class K>
+inline constexpr bool scans_once = knows_types<K> && sweep_count<typename K::group> == 1 &&
+                                   scan_count<typename K::group> > 0 && rounds_of<typename K::group, 0> == 1;
+
 template <class Group, int T> constexpr bool find_placed() {
   for (int s = 0; s < Group::plan.sweeps; ++s)
     for (int i = 0; i < Group::value.nodes.count; ++i)
@@ -345,6 +350,20 @@ __device__ __forceinline__ bool any_of_all(int threads, bool mine) {
                : "r"(static_cast<std::uint32_t>(mine)), "r"(threads)
                : "memory");
   return any != 0;
+}
+
+// ---- launches that overlap: one may begin while the one before it ends, and waits where it needs its
+// results
+
+__device__ __forceinline__ void let_next_begin() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+__device__ __forceinline__ void wait_for_last() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
 }
 
 // ---- the blocks of a cluster. Before compute capability 9.0 there are none: such kernels are not launched

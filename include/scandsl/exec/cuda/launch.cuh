@@ -2,6 +2,7 @@
 #include <cuda_runtime.h>
 
 #include "scandsl/exec/cuda/lookback.cuh"
+#include "scandsl/exec/cuda/pieces.cuh"
 #include "scandsl/exec/cuda/walk.cuh"
 #include "scandsl/pass/cuda_plan.hpp"
 
@@ -94,10 +95,9 @@ template <class K> struct tile_policy {
     });
     return scratch;
   }();
-  /// One sweep, whose scans do not wait for each other, over tensors of known types, with states of few
-  /// words.
-  static constexpr bool looks_back = is_typed && !sums_scratch && group::plan.sweeps == 1 &&
-                                     group::plan.rounds[0] == 1 && scan_count<group> > 0 && state_words <= 8;
+  /// Few lanes along strips are cut into pieces; along rows they look back, with states of few words.
+  static constexpr bool takes_pieces = scans_once<K> && !sums_scratch;
+  static constexpr bool looks_back = takes_pieces && state_words <= 8;
   /// Sweeps over tensors of known types.
   static constexpr bool streams = is_typed && group::plan.sweeps > 0;
   /// Rows of several blocks are held in registers where several sweeps need them. (Of one sweep, which reads
@@ -109,41 +109,27 @@ template <class K> struct tile_policy {
   }();
   /// Several rows share a warp in kernels of their own, where the types are known.
   static constexpr int fewest_row_threads = streams && !sums_scratch ? 1 : 32;
-  static constexpr int lookback_lanes = [] {
-    int lanes = strip_lanes;
-    while (lanes > 1 && lanes * smallest_element > 4 && lanes * state_words > 8) lanes /= 2;
-    return lanes;
-  }();
-  static constexpr int lookback_steps = static_cast<int>(std::bit_floor(static_cast<unsigned>(
-      std::clamp(std::min(cuda_lookback_policy::held_bytes_of_strip / (lookback_lanes * step_bytes),
-                          unrolled_steps(lookback_lanes)),
-                 2, 2 * cuda_strip_policy::most_steps))));
   /// Shared memory of a look-back along rows, for each thread: elements of the tiles that wait, and what
   /// precedes its vectors in each.
   static constexpr int lookback_row_bytes(int vectors) {
     using policy = cuda_lookback_policy;
-    return vectors *
-           ((policy::row_delay + 2) * width * step_bytes + (policy::row_delay + 1) * state_words * 4);
+    return vectors * ((policy::delay + 2) * width * step_bytes + (policy::delay + 1) * state_words * 4);
   }
   static constexpr int lookback_vectors = [] {
     using policy = cuda_lookback_policy;
     int vectors = 2 * row_vectors;
-    while (vectors > 1 && (vectors * width * step_bytes > policy::held_bytes_of_row ||
-                           lookback_row_bytes(vectors) > policy::row_shared_bytes / policy::row_threads))
+    while (vectors > 1 && (vectors * width * step_bytes > policy::held_bytes ||
+                           lookback_row_bytes(vectors) > policy::shared_bytes / policy::threads))
       vectors /= 2;
     return vectors;
   }();
-  /// Lanes that a thread of a strip holds.
-  static constexpr int lanes_of(const cuda_kernel_plan& plan) {
-    return plan.lookback_tiles > 0 ? lookback_lanes : strip_lanes;
-  }
 };
 
 template <class K> constexpr cuda_tile_shape tile_shape() {
   using policy = tile_policy<K>;
-  return {policy::strip_lanes,    policy::strip_steps,        policy::strip_threads, policy::width,
-          policy::row_vectors,    policy::fewest_row_threads, policy::looks_back,    policy::lookback_lanes,
-          policy::lookback_steps, policy::lookback_vectors,   policy::clusters,      policy::cluster_vectors};
+  return {policy::strip_lanes,      policy::strip_steps,        policy::strip_threads,  policy::width,
+          policy::row_vectors,      policy::fewest_row_threads, policy::takes_pieces,   policy::looks_back,
+          policy::lookback_vectors, policy::clusters,           policy::cluster_vectors};
 }
 
 template <int Tensors> void copy_dimension(const dimension& from, strided_dimension<Tensors>& to) {
@@ -171,7 +157,7 @@ template <class K, class A> access access_mode(const cuda_kernel_plan& plan, con
   using policy = tile_policy<K>;
   return plan.arrangement == cuda_arrangement::row
              ? access_mode<K>(a, t, a.walk[0].stride[t], policy::width, true)
-             : access_mode<K>(a, t, a.inner_stride[t], policy::lanes_of(plan), false);
+             : access_mode<K>(a, t, a.inner_stride[t], policy::strip_lanes, false);
 }
 
 /// The axes along which positions are computed, and the values of tables.
@@ -261,7 +247,7 @@ typename K::arguments make_arguments(const cuda_kernel_plan& plan, const program
   if (a.walk_dimensions == 0) a.walk_dimensions = 1;  // one step
   a.steps = plan.nest.steps();
   if (plan.arrangement == cuda_arrangement::strip) {
-    const int strip_lanes = tile_policy<K>::lanes_of(plan);
+    const int strip_lanes = tile_policy<K>::strip_lanes;
     strided_dimension<tensors>& inner = a.lane[a.lane_dimensions - 1];
     a.inner_extent = inner.extent;
     for (int t = 0; t < tensors; ++t) {
@@ -320,7 +306,8 @@ template <class Arrangement, class A> bool fits_one_tile(const A& a) {
 struct launch_shape {
   std::int64_t blocks, threads;
   std::size_t shared;
-  int cluster = 0;  ///< its blocks; 0: there are no clusters
+  int cluster = 0;        ///< its blocks; 0: there are no clusters
+  bool overlaps = false;  ///< it may begin while the launch before it ends, for which it waits itself
 };
 
 template <class... A>
@@ -334,17 +321,25 @@ void launch_kernel(void (*kernel)(A...), const launch_shape& shape, cudaStream_t
   if (shape.cluster > 8)
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
           "allowing large clusters");
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim.x = static_cast<unsigned>(shape.cluster);
-  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+  cudaLaunchAttribute attributes[2]{};
+  unsigned count = 0;
+  if (shape.cluster > 0) {
+    attributes[count].id = cudaLaunchAttributeClusterDimension;
+    attributes[count].val.clusterDim.x = static_cast<unsigned>(shape.cluster);
+    attributes[count].val.clusterDim.y = attributes[count].val.clusterDim.z = 1;
+    ++count;
+  }
+  if (shape.overlaps) {
+    attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[count++].val.programmaticStreamSerializationAllowed = 1;
+  }
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(static_cast<unsigned>(shape.blocks));
   config.blockDim = dim3(static_cast<unsigned>(shape.threads));
   config.dynamicSmemBytes = shape.shared;
   config.stream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = shape.cluster > 0 ? 1 : 0;
+  config.attrs = attributes;
+  config.numAttrs = count;
   // Not <<<>>>, which copies the arguments once more.
   void* pointers[] = {const_cast<void*>(static_cast<const void*>(&arguments))...};
   const cudaError_t status = cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), pointers);
@@ -388,45 +383,68 @@ using row_of = row<K, tile_policy<K>::width,
                    RowThreads == whole_blocks ? tile_policy<K>::cluster_vectors : tile_policy<K>::row_vectors,
                    RowThreads>;
 template <class K>
-using lookback_strip_of = strip<K, tile_policy<K>::lookback_lanes, tile_policy<K>::lookback_steps,
-                                cuda_lookback_policy::strip_threads>;
+using piece_strip_of =
+    strip<K, tile_policy<K>::strip_lanes, tile_policy<K>::strip_steps, cuda_piece_policy::threads>;
 template <class K>
 using lookback_row_of =
-    row<K, tile_policy<K>::width, tile_policy<K>::lookback_vectors, cuda_lookback_policy::row_threads>;
+    row<K, tile_policy<K>::width, tile_policy<K>::lookback_vectors, cuda_lookback_policy::threads>;
 
 /// The states that a look-back publishes, and their bytes: what is zero when it starts.
 template <class K>
 lookback_arguments make_lookback(const cuda_kernel_plan& plan, const typename K::arguments& a,
                                  std::int64_t& bytes) {
-  const bool row_wise = plan.arrangement == cuda_arrangement::row;
-  const std::int64_t blocks = row_wise ? lookback_row_of<K>::blocks(a) : lookback_strip_of<K>::blocks(a);
-  const std::int64_t columns = row_wise ? 1 : a.lane_threads * tile_policy<K>::lookback_lanes;
-  using of_row = lookback<K, lookback_row_of<K>>;
-  using of_strip = lookback<K, lookback_strip_of<K>>;
-  const lookback_arguments book = lookback_arguments::of(
-      plan.lookback_tiles, blocks, !row_wise, row_wise ? of_row::levels : of_strip::levels,
-      row_wise ? of_row::log2_radix : of_strip::log2_radix);
-  bytes = 256 + blocks * book.states * tile_policy<K>::state_words * columns *
-                    static_cast<std::int64_t>(sizeof(std::uint64_t));
+  using kernel_type = lookback<K, lookback_row_of<K>>;
+  const std::int64_t rows = lookback_row_of<K>::blocks(a);
+  const lookback_arguments book =
+      lookback_arguments::of(plan.lookback_tiles, rows, kernel_type::levels, kernel_type::log2_radix);
+  bytes = 256 +
+          rows * book.states * tile_policy<K>::state_words * static_cast<std::int64_t>(sizeof(std::uint64_t));
   return book;
 }
 
-template <class K, class Arrangement>
+template <class K>
 void launch_lookback(const typename K::arguments& a, lookback_arguments book, std::int64_t bytes,
                      const cuda_device& device, void* scratch, cudaStream_t stream) {
-  const std::int64_t tiles = book.tiles * book.blocks;
+  const std::int64_t tiles = book.tiles * book.rows;
   if (tiles >= std::int64_t{1} << 31)
     throw cuda_error("at most 2^31 tiles", message(tiles), "run it in parts");
   if (tiles == 0) return;
   book.ticket = static_cast<std::uint32_t*>(scratch);
   book.words = reinterpret_cast<std::uint64_t*>(static_cast<char*>(scratch) + 256);
   check(cudaMemsetAsync(scratch, 0, static_cast<std::size_t>(bytes), stream), "clearing the workspace");
-  using kernel_type = lookback<K, Arrangement>;
-  const std::int64_t blocks =
-      std::min<std::int64_t>(tiles, device.multiprocessors * kernel_type::blocks_resident);
-  launch_kernel(lookback_kernel<K, Arrangement>,
-                {blocks, kernel_type::all_threads, kernel_type::shared_bytes(a.lane_threads)}, stream, a,
-                book);
+  using kernel_type = lookback<K, lookback_row_of<K>>;
+  const std::int64_t blocks = std::min<std::int64_t>(tiles, std::int64_t{device.multiprocessors} *
+                                                                cuda_lookback_policy::blocks_resident);
+  launch_kernel(lookback_kernel<K, lookback_row_of<K>>,
+                {blocks, kernel_type::all_threads, kernel_type::shared_bytes()}, stream, a, book);
+}
+
+template <class K> using piece_worker_of = piece_worker<K, piece_strip_of<K>>;
+
+template <class K>
+piece_arguments make_pieces(const cuda_kernel_plan& plan, const typename K::arguments& a,
+                            std::int64_t& bytes) {
+  piece_arguments of;
+  of.pieces = plan.pieces;
+  of.length = plan.piece;
+  of.lanes = a.lanes * tile_policy<K>::strip_lanes;
+  bytes = piece_worker_of<K>::state_bytes(of, a.lane_threads);
+  return of;
+}
+
+template <class K>
+void launch_pieces(const typename K::arguments& a, piece_arguments of, const cuda_device& device,
+                   void* scratch, cudaStream_t stream) {
+  using worker = piece_worker_of<K>;
+  const std::int64_t strips = (a.lanes + a.lane_threads - 1) / a.lane_threads;
+  launch_shape shape{strips * of.pieces, piece_strip_of<K>::threads, worker::shared_bytes(a.lane_threads)};
+  of.states = scratch;
+  of.folds = true;
+  launch_kernel(piece_kernel<K, piece_strip_of<K>>, shape, stream, a, of);
+  of.folds = false;
+  if (worker::only_folds) shape.blocks = strips;
+  shape.overlaps = device.cluster_blocks > 1;  // from compute capability 9.0 on, as clusters
+  launch_kernel(piece_kernel<K, piece_strip_of<K>>, shape, stream, a, of);
 }
 
 /// The kernels' arrangements of threads.
@@ -464,18 +482,21 @@ template <class K> std::int64_t saved_bytes(const cuda_kernel_plan& plan, typena
 /// One kernel program, planned, with the arguments of its launch.
 template <class K> class planned_kernel {
 public:
-  /// `may_look_back`: where it pays and there will be scratch for it.
+  /// Parallel: few lanes are shared by many blocks, where there will be scratch for it.
   planned_kernel(const program& p, const walk_table& table, const problem& bound,
-                 const iteration_space& space, const cuda_device& on, bool may_look_back = true)
-      : plan(plan_cuda_kernel(p, table, bound, space, shape_of(may_look_back), on)),
+                 const iteration_space& space, const cuda_device& on, bool parallel = true)
+      : plan(plan_cuda_kernel(p, table, bound, space, shape_of(parallel), on)),
         arguments(make_arguments<K>(plan, p, table, bound, space)), device(on) {
+    if constexpr (policy::takes_pieces)
+      if (plan.pieces > 1) pieces = make_pieces<K>(plan, arguments, bytes);
     if constexpr (policy::looks_back)
-      if (looks_back()) book = make_lookback<K>(plan, arguments, bytes);
+      if (plan.lookback_tiles > 0) book = make_lookback<K>(plan, arguments, bytes);
     if constexpr (saved_components<typename K::group> > 0) bytes = saved_bytes<K>(plan, arguments);
   }
 
-  bool looks_back() const { return plan.lookback_tiles > 0; }
-  /// Of what its sweeps save, or a look-back publishes.
+  /// Whether its scratch is for speed only.
+  bool can_do_without() const { return plan.lookback_tiles > 0 || plan.pieces > 1; }
+  /// Of what its sweeps save, is kept of pieces, or a look-back publishes.
   std::int64_t scratch_bytes() const { return bytes; }
   /// Says where tensor t, of which that was not known, is.
   void place(int t, void* data) {
@@ -484,15 +505,10 @@ public:
   }
 
   void launch(void* scratch, cudaStream_t stream) {
-    if constexpr (policy::looks_back) {
-      if (looks_back()) {
-        if (plan.arrangement == cuda_arrangement::row)
-          launch_lookback<K, lookback_row_of<K>>(arguments, book, bytes, device, scratch, stream);
-        else
-          launch_lookback<K, lookback_strip_of<K>>(arguments, book, bytes, device, scratch, stream);
-        return;
-      }
-    }
+    if constexpr (policy::looks_back)
+      if (plan.lookback_tiles > 0) return launch_lookback<K>(arguments, book, bytes, device, scratch, stream);
+    if constexpr (policy::takes_pieces)
+      if (plan.pieces > 1) return launch_pieces<K>(arguments, pieces, device, scratch, stream);
     arguments.saved = bytes > 0 ? scratch : nullptr;
     with_arrangement<K>(plan, arguments,
                         [&]<class A>(std::type_identity<A>) { launch_walk<K, A>(arguments, stream); });
@@ -505,11 +521,13 @@ private:
   typename K::arguments arguments;
   cuda_device device;
   lookback_arguments book;
+  piece_arguments pieces;
   std::int64_t bytes = 0;
 
-  static cuda_tile_shape shape_of(bool may_look_back) {
+  static cuda_tile_shape shape_of(bool parallel) {
     cuda_tile_shape shape = tile_shape<K>();
-    shape.lookback = shape.lookback && may_look_back;
+    shape.lookback = shape.lookback && parallel;
+    shape.pieces = shape.pieces && parallel;
     return shape;
   }
 };

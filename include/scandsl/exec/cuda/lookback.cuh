@@ -1,9 +1,8 @@
 #pragma once
 #include "scandsl/exec/cuda/published.cuh"
 #include "scandsl/exec/cuda/row.cuh"
-#include "scandsl/exec/cuda/strip.cuh"
 
-/// The look-back: many blocks share the tiles of a few lanes, each tile read and written once.
+/// The look-back: many blocks share the tiles of a few rows, each tile read and written once.
 ///
 /// Tiles are handed out by ticket, in the order in which the scan goes through them. A block folds a tile and
 /// publishes its state (its aggregate); what precedes the tile it learns from what other blocks published.
@@ -42,19 +41,16 @@ template <class K, class Arrangement> struct lookback {
   using group = typename K::group;
   using C = typename K::compute;
   using scans = scans_in<group, 0>;
-  static constexpr int runs = Arrangement::runs, lanes = Arrangement::lanes, threads = Arrangement::threads;
-  /// A group of the tree, as a power of two, and how many levels of groups there are. In a row a warp of
-  /// scouts looks at a group's tiles side by side; in a strip each of them has a lane to itself.
-  static constexpr int log2_radix = lanes > 1 ? 3 : 5, radix = 1 << log2_radix, levels = lanes > 1 ? 3 : 2;
+  static constexpr int runs = Arrangement::runs, threads = Arrangement::threads;
+  static_assert(Arrangement::lanes == 1);
+  /// A group of the tree, as a power of two, and how many levels of groups there are: a warp of scouts looks
+  /// at a group's tiles side by side.
+  static constexpr int log2_radix = 5, radix = 1 << log2_radix, levels = 2;
   /// Tiles folded before one is finished; slots for what is known of them; stages for their elements. There
-  /// are as many groups of scouts, each of which follows one tile at a time.
-  static constexpr int delay =
-                           lanes > 1 ? cuda_lookback_policy::strip_delay : cuda_lookback_policy::row_delay,
-                       slots = delay + 1, stage_count = delay + 2, tickets = 16;
-  static constexpr int scouts = lanes > 1 ? 64 : 32, all_threads = threads + delay * scouts,
-                       meeting = threads + scouts;
-  static constexpr int blocks_resident =
-      lanes > 1 ? cuda_lookback_policy::blocks_resident : cuda_lookback_policy::row_blocks_resident;
+  /// are as many warps of scouts, each of which follows one tile at a time.
+  static constexpr int delay = cuda_lookback_policy::delay, slots = delay + 1, stage_count = delay + 2,
+                       tickets = 16;
+  static constexpr int scouts = 32, all_threads = threads + delay * scouts, meeting = threads + scouts;
   static constexpr int components = component_capacity<group>;
   static constexpr int words = components * words_of<C>;
   /// Whether a tile's aggregate may be unfit for combining.
@@ -66,7 +62,7 @@ template <class K, class Arrangement> struct lookback {
   static constexpr bool framed = can_be_framed<K, 0>;
 
   struct tile_name {
-    std::uint32_t block, number;  ///< of lanes, and along them
+    std::uint32_t row, number;  ///< of the tile along it
     static constexpr std::uint32_t none = 0xffffffffU;
     __device__ __forceinline__ bool exists() const { return number != none; }
   };
@@ -75,7 +71,6 @@ template <class K, class Arrangement> struct lookback {
   const typename K::arguments& a;
   const lookback_arguments& book;
   Arrangement block_threads;
-  int columns;  ///< lanes of the block
   unsigned char* stages;
   C *preceding, *aggregate, *seed, *prefix;
   volatile std::uint32_t *unfit_tile, *in_frame;
@@ -83,35 +78,28 @@ template <class K, class Arrangement> struct lookback {
   std::uint32_t* late;
 
   static constexpr int stage_bytes = tile_type::stage_bytes;
-  /// Shared memory, in order: stages; what precedes each thread's runs in a tile; a lane's aggregate, seed
+  static constexpr int kept_states = slots * components * (runs * threads + 3),
+                       exchange_elements = Arrangement::exchange_elements(threads);
+  /// Shared memory, in order: stages; what precedes each thread's runs in a tile; the tile's aggregate, seed
   /// and prefix; the threads' exchange; flags and tickets.
-  static constexpr __host__ __device__ std::size_t shared_bytes(int lane_threads) {
-    const std::size_t of_lanes = static_cast<std::size_t>(lanes > 1 ? lane_threads * lanes : 1);
+  static constexpr std::size_t shared_bytes() {
     return static_cast<std::size_t>(stage_count * stage_bytes) +
-           sizeof(C) * (static_cast<std::size_t>(slots * components) *
-                            (static_cast<std::size_t>(runs * threads) + 3 * of_lanes) +
-                        static_cast<std::size_t>(Arrangement::exchange_elements(lane_threads))) +
-           sizeof(std::uint32_t) * (2 * slots + 2 * tickets + slots * of_lanes);
+           sizeof(C) * static_cast<std::size_t>(kept_states + exchange_elements) +
+           sizeof(std::uint32_t) * (3 * slots + 2 * tickets);
   }
 
   __device__ __forceinline__ lookback(const typename K::arguments& given, const lookback_arguments& where,
                                       unsigned char* shared)
       : a(given), book(where),
-        block_threads(given, reinterpret_cast<C*>(shared + stage_count * stage_bytes) +
-                                 slots * components * (runs * threads + 3 * columns_of(given))),
-        columns(columns_of(given)), stages(shared),
-        preceding(reinterpret_cast<C*>(shared + stage_count * stage_bytes)),
-        aggregate(preceding + slots * components * runs * threads),
-        seed(aggregate + slots * components * columns), prefix(seed + slots * components * columns) {
-    std::uint32_t* const flags = reinterpret_cast<std::uint32_t*>(
-        block_threads.exchange + Arrangement::exchange_elements(given.lane_threads));
+        block_threads(given, reinterpret_cast<C*>(shared + stage_count * stage_bytes) + kept_states),
+        stages(shared), preceding(reinterpret_cast<C*>(shared + stage_count * stage_bytes)),
+        aggregate(preceding + slots * components * runs * threads), seed(aggregate + slots * components),
+        prefix(seed + slots * components) {
+    std::uint32_t* const flags = reinterpret_cast<std::uint32_t*>(block_threads.exchange + exchange_elements);
     unfit_tile = flags;
     in_frame = flags + slots;
     names = reinterpret_cast<tile_name*>(flags + 2 * slots);
     late = flags + 2 * slots + 2 * tickets;
-  }
-  static __device__ __forceinline__ int columns_of(const typename K::arguments& given) {
-    return lanes > 1 ? given.lane_threads * lanes : 1;
   }
   /// Barriers: a tile has been folded (an own one for each group of scouts, two tiles apart), and what
   /// precedes it has been found.
@@ -125,31 +113,29 @@ template <class K, class Arrangement> struct lookback {
   __device__ __forceinline__ void note(unsigned i, std::uint32_t at) const {
     volatile tile_name& name = names[i % tickets];
     name.number = tile_name::none;
-    if (at >= static_cast<std::uint64_t>(book.tiles * book.blocks)) return;
-    const auto inner = static_cast<std::uint32_t>(book.lanes_first ? book.blocks : book.tiles);
-    const std::uint32_t outer_at = at / inner, inner_at = at - outer_at * inner;
-    name.block = book.lanes_first ? inner_at : outer_at;
-    name.number = book.lanes_first ? outer_at : inner_at;
+    if (at >= static_cast<std::uint64_t>(book.tiles * book.rows)) return;
+    const auto tiles = static_cast<std::uint32_t>(book.tiles);
+    name.row = at / tiles;
+    name.number = at - at / tiles * tiles;
   }
   __device__ __forceinline__ tile_name name_of(unsigned i) const {
-    return {names[i % tickets].block, names[i % tickets].number};
+    return {names[i % tickets].row, names[i % tickets].number};
   }
 
   // ---- published states
 
-  __device__ __forceinline__ std::uint64_t* place_of(std::int64_t block, int level, std::int64_t index,
-                                                     int column) const {
-    return book.words + ((block * book.states + book.level[level] + index) * words) * columns + column;
+  __device__ __forceinline__ std::uint64_t* place_of(std::int64_t row, int level, std::int64_t index) const {
+    return book.words + (row * book.states + book.level[level] + index) * words;
   }
-  __device__ __forceinline__ void publish(std::int64_t block, int level, std::int64_t index, int column,
+  __device__ __forceinline__ void publish(std::int64_t row, int level, std::int64_t index,
                                           const states<group, C>& state, published what) const {
-    std::uint64_t* const at = place_of(block, level, index, column);
+    std::uint64_t* const at = place_of(row, level, index);
     for_components<group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
       constexpr int component = component_index<group, scans>(S, Component);
 #pragma unroll
       for (int w = 0; w < words_of<C>; ++w)
-        store_published(at + (component * words_of<C> + w) * columns,
-                        word_of(std::get<Component>(state_of<S>(state)), w), what);
+        store_published(at + component * words_of<C> + w, word_of(std::get<Component>(state_of<S>(state)), w),
+                        what);
     });
   }
   struct raw_state {
@@ -158,7 +144,7 @@ template <class K, class Arrangement> struct lookback {
   __device__ __forceinline__ raw_state ask(const std::uint64_t* at) const {
     raw_state raw;
 #pragma unroll
-    for (int w = 0; w < words; ++w) raw.word[w] = load_published(at + w * columns);
+    for (int w = 0; w < words; ++w) raw.word[w] = load_published(at + w);
     return raw;
   }
   /// Waits until all of it has been published. False: it overflowed.
@@ -168,7 +154,7 @@ template <class K, class Arrangement> struct lookback {
 #pragma unroll
     for (int w = 0; w < words; ++w) {
       while (raw.word[w] >> 32 == static_cast<std::uint32_t>(published::nothing))
-        raw.word[w] = load_published(at + w * columns);
+        raw.word[w] = load_published(at + w);
       good = good && raw.word[w] >> 32 == static_cast<std::uint32_t>(published::state);
     }
     for_components<group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
@@ -184,17 +170,15 @@ template <class K, class Arrangement> struct lookback {
 
   // ---- states in shared memory
 
-  __device__ __forceinline__ void put(C* slot, int column, const states<group, C>& state) const {
+  __device__ __forceinline__ void put(C* slot, const states<group, C>& state) const {
     for_components<group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
-      slot[component_index<group, scans>(S, Component) * columns + column] =
-          std::get<Component>(state_of<S>(state));
+      slot[component_index<group, scans>(S, Component)] = std::get<Component>(state_of<S>(state));
     });
   }
-  __device__ __forceinline__ states<group, C> get(const C* slot, int column) const {
+  __device__ __forceinline__ states<group, C> get(const C* slot) const {
     states<group, C> state;
     for_components<group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
-      std::get<Component>(state_of<S>(state)) =
-          slot[component_index<group, scans>(S, Component) * columns + column];
+      std::get<Component>(state_of<S>(state)) = slot[component_index<group, scans>(S, Component)];
     });
     return state;
   }
@@ -202,49 +186,43 @@ template <class K, class Arrangement> struct lookback {
   // ---- the scouts
 
   __device__ __forceinline__ void scout() {
-    const int all = static_cast<int>(threadIdx.x) - threads, mine = all % scouts;
+    const int which = (static_cast<int>(threadIdx.x) - threads) / scouts;
 #pragma unroll 1
-    for (unsigned i = static_cast<unsigned>(all / scouts);; i += delay) {
-      const int slot = slot_of(i);
+    for (unsigned i = static_cast<unsigned>(which);; i += delay) {
       wait_at<meeting>(folded_barrier(i));
       const tile_name now = name_of(i);
       if (!now.exists()) return;
-      if constexpr (lanes == 1) {
-        find_prefix_of_row(now, slot);
-      } else {
-#pragma unroll 1
-        for (int column = mine; column < columns; column += scouts) find_prefix(now, slot, column);
-      }
+      find_prefix(now, slot_of(i));
       __syncwarp();
       arrive_at<meeting>(found_barrier(i));
     }
   }
 
-  __device__ __forceinline__ void publish(std::int64_t block, int level, std::int64_t index, int column,
+  __device__ __forceinline__ void publish(std::int64_t row, int level, std::int64_t index,
                                           const states<group, C>& state, bool fit) const {
-    publish(block, level, index, column, state, fit ? published::state : published::overflowed);
+    publish(row, level, index, state, fit ? published::state : published::overflowed);
   }
 
-  /// As find_prefix, for a row, by a warp.
-  __device__ __forceinline__ void find_prefix_of_row(const tile_name& now, int slot) {
+  /// Publishes the tile's state and those of the groups that it ends, and finds what precedes it.
+  __device__ __forceinline__ void find_prefix(const tile_name& now, int slot) {
     const std::int64_t t = now.number;
     const int mine = static_cast<int>(threadIdx.x) & 31;
-    states<group, C> group_state = get(aggregate + slot * components, 0), before[levels];
+    states<group, C> group_state = get(aggregate + slot * components), before[levels];
     bool group_fit = !may_overflow || unfit_tile[slot] == 0, fit = true, ends_group = true;
-    if (mine == 0) publish(now.block, 0, t, 0, group_state, group_fit);
+    if (mine == 0) publish(now.row, 0, t, group_state, group_fit);
     int counts[levels];
     raw_state raw[levels], raw_start, raw_near;
 #pragma unroll
     for (int level = 0; level < levels; ++level) {
       const std::int64_t index = t >> (level * log2_radix);
       counts[level] = static_cast<int>(index & (radix - 1));
-      if (mine < counts[level]) raw[level] = ask(place_of(now.block, level, index - counts[level] + mine, 0));
+      if (mine < counts[level]) raw[level] = ask(place_of(now.row, level, index - counts[level] + mine));
     }
     const bool nearby = counts[1] > 0;
-    const std::uint64_t* const near_at = place_of(now.block, 0, t - counts[0] - radix + mine, 0);
+    const std::uint64_t* const near_at = place_of(now.row, 0, t - counts[0] - radix + mine);
     if (nearby) raw_near = ask(near_at);
     const std::int64_t link = t >> (levels * log2_radix);
-    const std::uint64_t* const chain = place_of(now.block, levels, link, 0);
+    const std::uint64_t* const chain = place_of(now.row, levels, link);
     if (t > 0) raw_start = ask(chain);
     // The group just before is added up here, too, as its last tile's scouts do: that state comes a hop
     // later.
@@ -271,8 +249,8 @@ template <class K, class Arrangement> struct lookback {
         all = near_group;
         good = near_fit;
       } else if (mine < counts[level]) {
-        good = wait_for(place_of(now.block, level, index - counts[level] + mine, 0), raw[level], all) &&
-               !unfit(all);
+        good =
+            wait_for(place_of(now.row, level, index - counts[level] + mine), raw[level], all) && !unfit(all);
       }
       add_up(all, mine);
       if constexpr (may_overflow) fit = __all_sync(~0U, good) && fit;
@@ -280,18 +258,18 @@ template <class K, class Arrangement> struct lookback {
       if (ends_group && mine == 0) {
         combine_onto<group, scans>(all, group_state);
         group_fit = group_fit && fit && !unfit(group_state);
-        if (level + 1 < levels) publish(now.block, level + 1, index >> log2_radix, 0, group_state, group_fit);
+        if (level + 1 < levels) publish(now.row, level + 1, index >> log2_radix, group_state, group_fit);
       }
     }
     if (mine > 0) return;
     states<group, C> found;
     if (t == 0) {
-      found = get(seed + slot * components, 0);
-      publish(now.block, levels, 0, 0, found, published::state);
+      found = get(seed + slot * components);
+      publish(now.row, levels, 0, found, published::state);
     } else {
       wait_for(chain, raw_start, found);
     }
-    end_prefix(now, slot, 0, found, before, group_state, fit, group_fit, ends_group);
+    end_prefix(now, slot, found, before, group_state, fit, group_fit, ends_group);
   }
 
   /// Combines what a warp's threads hold, in order: thread 0 has it. Log-sums are restated in one frame
@@ -326,63 +304,16 @@ template <class K, class Arrangement> struct lookback {
     }
   }
 
-  /// Publishes the tile's state and those of the groups that it ends, and finds what precedes it.
-  __device__ __forceinline__ void find_prefix(const tile_name& now, int slot, int column) {
-    const std::int64_t t = now.number;
-    states<group, C> group_state = get(aggregate + slot * components * columns, column), before[levels];
-    bool group_fit = !may_overflow || unfit_tile[slot] == 0, fit = true, ends_group = true;
-    publish(now.block, 0, t, column, group_state, group_fit);
-    const std::int64_t link = t >> (levels * log2_radix);
-    const std::uint64_t* const chain = place_of(now.block, levels, link, column);
-    raw_state raw_start;
-    if (t > 0) raw_start = ask(chain);
-#pragma unroll
-    for (int level = 0; level < levels; ++level) {
-      const std::int64_t index = t >> (level * log2_radix);
-      const int count = static_cast<int>(index & (radix - 1));
-      const std::uint64_t* const first = place_of(now.block, level, index - count, column);
-      raw_state raw[radix - 1];
-#pragma unroll
-      for (int i = 0; i < radix - 1; ++i)
-        if (i < count) raw[i] = ask(first + i * words * columns);
-      set_identity<group, scans>(before[level]);
-#pragma unroll
-      for (int i = 0; i < radix - 1; ++i)
-        if (i < count) {
-          states<group, C> each;
-          const bool good = wait_for(first + i * words * columns, raw[i], each);
-          if (i > 0) combine_onto<group, scans>(before[level], each);
-          before[level] = each;
-          fit = fit && good && !unfit(each);
-        }
-      ends_group = ends_group && count == radix - 1;
-      if (ends_group) {
-        combine_onto<group, scans>(before[level], group_state);
-        group_fit = group_fit && fit && !unfit(group_state);
-        if (level + 1 < levels)
-          publish(now.block, level + 1, index >> log2_radix, column, group_state, group_fit);
-      }
-    }
-    states<group, C> found;
-    if (t == 0) {
-      found = get(seed + slot * components * columns, column);
-      publish(now.block, levels, 0, column, found, published::state);
-    } else {
-      wait_for(chain, raw_start, found);
-    }
-    end_prefix(now, slot, column, found, before, group_state, fit, group_fit, ends_group);
-  }
-
   /// From the chain's state before the tile's largest group to what precedes the tile.
-  __device__ __forceinline__ void end_prefix(const tile_name& now, int slot, int column,
-                                             states<group, C>& found, states<group, C> (&before)[levels],
+  __device__ __forceinline__ void end_prefix(const tile_name& now, int slot, states<group, C>& found,
+                                             states<group, C> (&before)[levels],
                                              states<group, C>& group_state, bool fit, bool group_fit,
                                              bool ends_group) {
     const bool starts_finite = !infinite(found);
     const bool owes_link = ends_group && !(group_fit && starts_finite);
     if (ends_group && !owes_link) {
       combine_onto<group, scans>(found, group_state);
-      publish(now.block, levels, static_cast<std::int64_t>(now.number >> (levels * log2_radix)) + 1, column,
+      publish(now.row, levels, static_cast<std::int64_t>(now.number >> (levels * log2_radix)) + 1,
               group_state, published::state);
     }
 #pragma unroll
@@ -393,13 +324,13 @@ template <class K, class Arrangement> struct lookback {
     if constexpr (may_overflow) {
       if (now.number > 0 && (!fit || !starts_finite)) {
         const std::uint64_t* const at =
-            place_of(now.block, levels + 1, static_cast<std::int64_t>(now.number) - 1, column);
+            place_of(now.row, levels + 1, static_cast<std::int64_t>(now.number) - 1);
         wait_for(at, ask(at), found);
       }
-      late[slot * columns + column] = owes_link;
+      late[slot] = owes_link;
     }
     choose_frames(found);
-    put(prefix + slot * components * columns, column, found);
+    put(prefix + slot * components, found);
   }
   /// Gives sums that hold one a frame near their value, for the tile that they precede.
   __device__ __forceinline__ void choose_frames(states<group, C>& before) const {
@@ -441,9 +372,9 @@ template <class K, class Arrangement> struct lookback {
 
   // ---- the threads that fold and finish
 
-  C first_element[lanes][scan_count<group>];  ///< of the next tile
-  std::uint32_t lanes_at = tile_name::none;   ///< the block of lanes that the threads have found,
-  std::uint32_t whole_tiles = 0;              ///< and how many tiles of theirs are whole
+  C first_element[scan_count<group>];      ///< of the next tile
+  std::uint32_t row_at = tile_name::none;  ///< the row that the threads have found,
+  std::uint32_t whole_tiles = 0;           ///< and how many tiles of it are whole
 
   __device__ __forceinline__ C& preceding_of(int slot, int run, int component) const {
     return preceding[((slot * components + component) * runs + run) * threads +
@@ -473,48 +404,38 @@ template <class K, class Arrangement> struct lookback {
   __device__ __forceinline__ states<group, C> preceding_run(int slot, int run) const {
     if (!framed || in_frame[slot] == 0) return preceding_sums<false>(slot, run);
     states<group, C> state = preceding_sums<true>(slot, run);
-    const states<group, C> all =
-        get(aggregate + slot * components * columns, column_of(tile_type::lane_of(run)));
+    const states<group, C> all = get(aggregate + slot * components);
     for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
       if constexpr (is_log_sum<group, Scan>) state_of<Scan>(state)[0] = state_of<Scan>(all)[0];
     });
     return state;
   }
 
-  /// Takes the lanes of a tile. `begins`: to fold their first tile, which stores what is due and tells the
+  /// Takes the row of a tile. `begins`: to fold its first tile, which stores what is due and tells the
   /// scouts the scans' seeds.
-  __device__ __forceinline__ void find_lanes(const tile_name& now, bool begins = false, int slot = 0) {
-    if (now.block == lanes_at && !begins) return;
-    lanes_at = now.block;
+  __device__ __forceinline__ void find_row(const tile_name& now, bool begins = false, int slot = 0) {
+    if (now.row == row_at && !begins) return;
+    row_at = now.row;
     auto& thread = block_threads.thread;
-    block_threads.template find<false>(now.block, thread);
+    block_threads.template find<false>(now.row, thread);
     const bool writer = thread.writes;
     thread.writes = writer && begins;
     thread.load_still();
     thread.template boundary<0>();
     thread.writes = writer;
     const std::int64_t extent = thread.high > thread.low ? thread.high - thread.low : 0;
-    whole_tiles = static_cast<std::uint32_t>(extent / tile_steps());
-    if (begins && writer) {
-#pragma unroll
-      for (int lane = 0; lane < lanes; ++lane)
-        put(seed + slot * components * columns, column_of(lane), thread.carry[lane]);
-    }
+    whole_tiles = static_cast<std::uint32_t>(extent / tile_steps);
+    if (begins && writer) put(seed + slot * components, thread.carry[0]);
   }
-  __device__ __forceinline__ int column_of(int lane) const {
-    return lanes > 1 ? (static_cast<int>(threadIdx.x) & (a.lane_threads - 1)) * lanes + lane : 0;
-  }
-  /// Of a whole tile. (A row has all threads of its block.)
-  __device__ __forceinline__ int tile_steps() const {
-    return Arrangement::tile_steps(lanes > 1 ? a.lane_threads : threads);
-  }
+  /// Of a whole tile.
+  static constexpr int tile_steps = Arrangement::tile_steps(threads);
   __device__ __forceinline__ std::int64_t steps_before(const tile_name& now) const {
-    return static_cast<std::int64_t>(now.number) * tile_steps();
+    return static_cast<std::int64_t>(now.number) * tile_steps;
   }
   __device__ __forceinline__ tile_type tile_at(const tile_name& now) const {
     const auto& thread = block_threads.thread;
     const std::int64_t before = steps_before(now);
-    int steps = tile_steps();
+    int steps = tile_steps;
     if (now.number >= whole_tiles)
       steps = now.number == whole_tiles ? static_cast<int>(thread.high - thread.low - before) : 0;
     return block_threads.template tile_at<0>(
@@ -527,7 +448,7 @@ template <class K, class Arrangement> struct lookback {
 
   __device__ __forceinline__ void prefetch(const tile_name& now, unsigned i) {
     if (now.exists()) {
-      find_lanes(now);
+      find_row(now);
       tile_at(now).prefetch(stage(i));
     }
     __pipeline_commit();
@@ -535,14 +456,13 @@ template <class K, class Arrangement> struct lookback {
 
   /// Folds a tile and leaves its state for the scouts.
   __device__ __forceinline__ void fold(const tile_name& now, unsigned i) {
-    find_lanes(now, now.number == 0, slot_of(i));
+    find_row(now, now.number == 0, slot_of(i));
     if constexpr (framed) {
       auto& thread = block_threads.thread;
       auto here = tile_at(now);
       here.load(stage(i));
-      states<group, C> total[lanes], of_runs[runs];
-#pragma unroll
-      for (int lane = 0; lane < lanes; ++lane) set_identity<group, scans>(thread.carry[lane]);
+      states<group, C> total[1], of_runs[runs];
+      set_identity<group, scans>(thread.carry[0]);
       if (!(uses_last<group> && ends_early(now)) && fold_in_frame(here, of_runs, total))
         leave_state<true>(i, of_runs, total, false);
       else
@@ -553,7 +473,7 @@ template <class K, class Arrangement> struct lookback {
   }
   __device__ __forceinline__ void fold_as_defined(unsigned i) {
     const tile_name now = name_of(i);
-    find_lanes(now);
+    find_row(now);
     fold_here(now, i);
     wait_for_all(threads);  // the exchange is the caller's again
   }
@@ -561,9 +481,8 @@ template <class K, class Arrangement> struct lookback {
     auto& thread = block_threads.thread;
     auto here = tile_at(now);
     here.load(stage(i));
-    states<group, C> total[lanes], of_runs[runs], local[runs];
-#pragma unroll
-    for (int lane = 0; lane < lanes; ++lane) set_identity<group, scans>(thread.carry[lane]);
+    states<group, C> total[1], of_runs[runs], local[runs];
+    set_identity<group, scans>(thread.carry[0]);
     auto u = tile_type::template fold_stage<0>::evaluate_uniforms(a.parameters);
 #pragma unroll
     for (int run = 0; run < runs; ++run) {
@@ -577,57 +496,49 @@ template <class K, class Arrangement> struct lookback {
   }
   template <bool Framed>
   __device__ __forceinline__ void leave_state(unsigned i, const states<group, C> (&of_runs)[runs],
-                                              const states<group, C> (&total)[lanes],
-                                              bool unfit_stretch) const {
+                                              const states<group, C> (&total)[1], bool unfit_stretch) const {
     const int slot = slot_of(i);
     keep_preceding<Framed>(slot, of_runs);
-    if (block_threads.thread.writes) {
-#pragma unroll
-      for (int lane = 0; lane < lanes; ++lane)
-        put(aggregate + slot * components * columns, column_of(lane), total[lane]);
-    }
+    if (block_threads.thread.writes) put(aggregate + slot * components, total[0]);
     if (threadIdx.x == 0) {
       unfit_tile[slot] = unfit_stretch;
       in_frame[slot] = Framed;
     }
   }
 
-  /// Has the first element of each lane's part of a tile fetched, for its frame.
+  /// Has the first element of a tile fetched, for its frame.
   __device__ __forceinline__ void look_ahead(const tile_name& now) {
     if constexpr (framed) {
       if (!now.exists()) return;
-      find_lanes(now);
+      find_row(now);
       const auto& thread = block_threads.thread;
       const std::int64_t before = steps_before(now);
       auto u = tile_type::template fold_stage<0>::evaluate_uniforms(a.parameters);
       look_at<K, 0, false>(
           thread, a.reversed[0] ? thread.high - 1 - before : thread.low + before,
           before < thread.high - thread.low, u,
-          [&]<int Scan>(index_constant<Scan>, int lane, C element) { first_element[lane][Scan] = element; });
+          [&]<int Scan>(index_constant<Scan>, int, C element) { first_element[Scan] = element; });
     }
   }
 
   /// With the tile's first element as the frame of its sums, of its own: what was handed to the block before
   /// differs from run to run.
   __device__ __forceinline__ bool fold_in_frame(tile_type& here, states<group, C> (&of_runs)[runs],
-                                                states<group, C> (&total)[lanes]) {
+                                                states<group, C> (&total)[1]) {
     auto u = tile_type::template fold_stage<0>::evaluate_uniforms(a.parameters);
     bool doubtful = false;
-    states<group, C> local[runs], start[lanes];
-#pragma unroll
-    for (int lane = 0; lane < lanes; ++lane) {
-      set_identity<group, scans, true>(start[lane]);
-      for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
-        if constexpr (is_log_sum<group, Scan>) {
-          const float frame = rintf(4.0F * static_cast<float>(first_element[lane][Scan])) * 0.25F;
-          doubtful = doubtful || (!holds_frame(C(frame)) && lane < block_threads.thread.valid);
-          state_of<Scan>(start[lane])[0] = C(frame);
-        }
-      });
-    }
+    states<group, C> local[runs], start;
+    set_identity<group, scans, true>(start);
+    for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
+      if constexpr (is_log_sum<group, Scan>) {
+        const float frame = rintf(4.0F * static_cast<float>(first_element[Scan])) * 0.25F;
+        doubtful = doubtful || (!holds_frame(C(frame)) && block_threads.thread.valid > 0);
+        state_of<Scan>(start)[0] = C(frame);
+      }
+    });
 #pragma unroll
     for (int run = 0; run < runs; ++run) {
-      local[run] = start[tile_type::lane_of(run)];
+      local[run] = start;
       here.template fold<0, 0, true, tile_mask::none>(u, run, local[run], local[run]);
     }
     return !block_threads.template join<scans, true, true>(local, of_runs, total, doubtful,
@@ -635,38 +546,28 @@ template <class K, class Arrangement> struct lookback {
   }
 
   __device__ __forceinline__ void take_prefix(int slot) {
-#pragma unroll
-    for (int lane = 0; lane < lanes; ++lane) {
-      const states<group, C> found = get(prefix + slot * components * columns, column_of(lane));
-      copy_states<group, scans>(found, block_threads.thread.carry[lane]);
-    }
+    const states<group, C> found = get(prefix + slot * components);
+    copy_states<group, scans>(found, block_threads.thread.carry[0]);
   }
   /// The carry past the tile.
   __device__ __forceinline__ void pass_tile(const tile_name& now, int slot) {
     if (!may_overflow && !(uses_last<group> && static_cast<std::int64_t>(now.number) == book.tiles - 1))
       return;
-    auto& thread = block_threads.thread;
-#pragma unroll
-    for (int lane = 0; lane < lanes; ++lane) {
-      states<group, C> all = get(aggregate + slot * components * columns, column_of(lane));
-      combine_onto<group, scans>(thread.carry[lane], all);
-      copy_states<group, scans>(all, thread.carry[lane]);
-    }
+    auto& carry = block_threads.thread.carry[0];
+    states<group, C> all = get(aggregate + slot * components);
+    combine_onto<group, scans>(carry, all);
+    copy_states<group, scans>(all, carry);
     settle(now, slot);
   }
 
   /// Finishes a tile: from what the scouts found.
   __device__ __forceinline__ void finish(const tile_name& now, unsigned i) {
     const int slot = slot_of(i);
-    find_lanes(now);
+    find_row(now);
     take_prefix(slot);
     if constexpr (may_overflow) {
-      bool again = unfit_tile[slot] != 0;
-#pragma unroll
-      for (int lane = 0; lane < lanes; ++lane)
-        again = again || (block_threads.thread.valid > 0 && infinite(block_threads.thread.carry[lane]));
-      // Of a row all threads know the same.
-      if (lanes > 1 ? any_of_all(threads, again) : again)
+      const auto& thread = block_threads.thread;
+      if (unfit_tile[slot] != 0 || (thread.valid > 0 && infinite(thread.carry[0])))  // all threads know it
         return finish_in_turns<K, Arrangement>(a, book, stages, i);
     }
     if constexpr (framed) {
@@ -688,41 +589,36 @@ template <class K, class Arrangement> struct lookback {
     auto& thread = block_threads.thread;
     const bool folded_in_frame = in_frame[slot] != 0;
     bool in_one_frame = true;
-    C frame[lanes][scan_count<group>], sum[lanes][scan_count<group>], scale[lanes][scan_count<group>];
-#pragma unroll
-    for (int lane = 0; lane < lanes; ++lane) {
-      const states<group, C> all = get(aggregate + slot * components * columns, column_of(lane));
-      for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
-        if constexpr (is_log_sum<group, Scan>) {
-          const auto& [m, s] = state_of<Scan>(thread.carry[lane]);  // as choose_frames left it
-          const auto& [own_m, own_s] = state_of<Scan>(all);
-          const bool carries = holds_frame(m) && s > C(0);
-          const C chosen = carries ? m : own_m, start = carries ? s : C(0);
-          scale[lane][Scan] = exp_in_frame(own_m, chosen);
-          const C most = start + own_s * scale[lane][Scan];
-          if (lane < thread.valid)
-            in_one_frame =
-                in_one_frame && (carries || (s == C(0) && folded_in_frame)) && most < C(largest_sum<C>);
-          frame[lane][Scan] = chosen;
-          sum[lane][Scan] = start;
-        }
-      });
-    }
+    C frame[scan_count<group>], sum[scan_count<group>], scale[scan_count<group>];
+    const states<group, C> all = get(aggregate + slot * components);
+    for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
+      if constexpr (is_log_sum<group, Scan>) {
+        const auto& [m, s] = state_of<Scan>(thread.carry[0]);  // as choose_frames left it
+        const auto& [own_m, own_s] = state_of<Scan>(all);
+        const bool carries = holds_frame(m) && s > C(0);
+        frame[Scan] = carries ? m : own_m;
+        sum[Scan] = carries ? s : C(0);
+        scale[Scan] = exp_in_frame(own_m, frame[Scan]);
+        const C most = sum[Scan] + own_s * scale[Scan];
+        if (thread.valid > 0)
+          in_one_frame =
+              in_one_frame && (carries || (s == C(0) && folded_in_frame)) && most < C(largest_sum<C>);
+      }
+    });
     if (!in_one_frame) return false;
 #pragma unroll
     for (int run = 0; run < runs; ++run) {
-      const int lane = tile_type::lane_of(run);
       before[run] = preceding_sums<true>(slot, run);
       for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
         if constexpr (is_log_sum<group, Scan>) {
           auto& [m, s] = state_of<Scan>(before[run]);
-          m = frame[lane][Scan];
-          C factor = scale[lane][Scan];
+          m = frame[Scan];
+          C factor = scale[Scan];
           if (!folded_in_frame)
             factor = exp_in_frame(preceding_of(slot, run, component_index<group, scans>(Scan, 0)), m);
-          s = sum[lane][Scan] + s * factor;
+          s = sum[Scan] + s * factor;
         } else {
-          auto left = state_of<Scan>(thread.carry[lane]);
+          auto left = state_of<Scan>(thread.carry[0]);
           combiner<group, Scan, all_components<group, Scan>>::apply(left, state_of<Scan>(before[run]));
           state_of<Scan>(before[run]) = left;
         }
@@ -732,7 +628,7 @@ template <class K, class Arrangement> struct lookback {
   }
   __device__ __forceinline__ void finish_as_defined(unsigned i) {
     const tile_name now = name_of(i);
-    find_lanes(now);
+    find_row(now);
     take_prefix(slot_of(i));
     finish_here(now, i);
     pass_tile(now, slot_of(i));
@@ -751,13 +647,13 @@ template <class K, class Arrangement> struct lookback {
           if (s == C(0)) m = static_cast<C>(identity_of<group, Scan, 0>);
         }
       });
-      combine_onto<group, scans>(block_threads.thread.carry[tile_type::lane_of(run)], before[run]);
+      combine_onto<group, scans>(block_threads.thread.carry[0], before[run]);
     }
     here.template finish<0, false>(before);
   }
   __device__ __forceinline__ void finish_by_turns(unsigned i) {
     const tile_name now = name_of(i);
-    find_lanes(now);
+    find_row(now);
     take_prefix(slot_of(i));
     auto& thread = block_threads.thread;
     auto here = tile_at(now);
@@ -765,7 +661,7 @@ template <class K, class Arrangement> struct lookback {
     auto folding = tile_type::template fold_stage<0>::evaluate_uniforms(a.parameters);
     states<group, C> before[runs];
 #pragma unroll
-    for (int run = 0; run < runs; ++run) before[run] = thread.carry[tile_type::lane_of(run)];
+    for (int run = 0; run < runs; ++run) before[run] = thread.carry[0];
     block_threads.template begin_turns<scans>();
     bool again = true;
 #pragma unroll 1
@@ -785,20 +681,16 @@ template <class K, class Arrangement> struct lookback {
     wait_for_all(threads);  // the exchange is the caller's again
   }
 
-  /// The carry has moved past the tile: publishes it where others may want it; at the end of the lanes it is
-  /// their last state.
+  /// The carry has moved past the tile: publishes it where others may want it; at the end of the row it is
+  /// the last state.
   __device__ __forceinline__ void settle(const tile_name& now, int slot) {
     auto& thread = block_threads.thread;
     if constexpr (may_overflow) {
       if (thread.writes) {
-#pragma unroll
-        for (int lane = 0; lane < lanes; ++lane) {
-          const int column = column_of(lane);
-          publish(now.block, levels + 1, now.number, column, thread.carry[lane], published::state);
-          if (late[slot * columns + column] != 0)
-            publish(now.block, levels, (now.number + 1) >> (levels * log2_radix), column, thread.carry[lane],
-                    published::state);
-        }
+        publish(now.row, levels + 1, now.number, thread.carry[0], published::state);
+        if (late[slot] != 0)
+          publish(now.row, levels, (now.number + 1) >> (levels * log2_radix), thread.carry[0],
+                  published::state);
       }
     }
     if (static_cast<std::int64_t>(now.number) == book.tiles - 1) thread.template boundary<1>();
@@ -843,7 +735,7 @@ template <class K, class Arrangement> struct lookback {
 
 template <class K, class Arrangement>
 __global__ void __launch_bounds__(lookback<K, Arrangement>::all_threads,
-                                  lookback<K, Arrangement>::blocks_resident)
+                                  cuda_lookback_policy::blocks_resident)
     lookback_kernel(const __grid_constant__ typename K::arguments a,
                     const __grid_constant__ lookback_arguments book) {
   extern __shared__ __align__(16) unsigned char shared[];

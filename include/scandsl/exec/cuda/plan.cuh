@@ -44,6 +44,8 @@ cuda_kernel_summary summarise(const program& p, const walk_table& table, const p
       if (replays<group>(S, q)) sweep.computed_again.push_back(q);
     if (!result.one_tile) {
       result.read_bytes += bytes;
+      if (result.plan.pieces > 1 && !(only_reduces<group, S> && sweep.operands_written == 0))
+        result.read_bytes += bytes;
       if constexpr (is_replayed<group>(S) && saved_components<group> > 0)
         sweep.saved_bytes = saved * saved_components<group, S> / saved_components<group>;
       if (!sweep.computed_again.empty()) result.read_bytes += saved;

@@ -12,19 +12,16 @@ namespace scandsl::cuda_detail {
 struct lookback_arguments {
   std::uint32_t* ticket = nullptr;
   std::uint64_t* words = nullptr;
-  std::int64_t tiles = 1;    ///< of one lane
-  std::int64_t blocks = 1;   ///< of lanes
-  bool lanes_first = false;  ///< tickets go through all lanes before they go on along them
+  std::int64_t tiles = 1;  ///< of one row
+  std::int64_t rows = 1;
   /// First states of: the tiles' aggregates, the levels of groups, the chain, and inclusive states.
   std::int64_t level[6] = {};
-  std::int64_t states = 0;  ///< of one block of lanes, each of all its lanes
+  std::int64_t states = 0;  ///< of one row
 
-  static lookback_arguments of(std::int64_t tiles, std::int64_t blocks, bool lanes_first, int levels,
-                               int log2_radix) {
+  static lookback_arguments of(std::int64_t tiles, std::int64_t rows, int levels, int log2_radix) {
     lookback_arguments a;
     a.tiles = tiles;
-    a.blocks = blocks;
-    a.lanes_first = lanes_first;
+    a.rows = rows;
     for (int l = 0; l <= levels; ++l) {
       a.level[l] = a.states;
       a.states += (tiles >> (l * log2_radix)) + 1;

@@ -194,9 +194,9 @@ private:
     auto& [kernel, scratch] = std::get<K>(kernels);
     kernel.emplace(p, cuda_table<P, K>, part, space, device);
     if (kernel->scratch_bytes() == 0) return;
-    // What sweeps save is needed; a look-back without memory is a walk.
-    scratch = kernel->looks_back() ? workspace.take_if_there(kernel->scratch_bytes())
-                                   : workspace.take(kernel->scratch_bytes());
+    // What sweeps save is needed; a look-back, or pieces, without memory are a walk.
+    scratch = kernel->can_do_without() ? workspace.take_if_there(kernel->scratch_bytes())
+                                       : workspace.take(kernel->scratch_bytes());
     if (scratch == workspace_layout::nowhere) kernel.emplace(p, cuda_table<P, K>, part, space, device, false);
   }
 };

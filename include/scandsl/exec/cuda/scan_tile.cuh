@@ -7,6 +7,28 @@
 /// where a stretch alone would overflow, in turns.
 namespace scandsl::cuda_detail {
 
+/// Whether the carry's m serves for another tile: its sum is neither small nor large.
+template <class C> __device__ __forceinline__ bool holds_frame(const std::array<C, 2>& carry) {
+  const float m = static_cast<float>(carry[0]), sum = static_cast<float>(carry[1]);
+  return sum >= 0.5F && sum < largest_sum<C> * 0x1p-10F && m > -1e30F;
+}
+/// Chooses m for a tile, from the carry, or where that is empty and it is the first tile, from the tile's
+/// first element; and restates the carry in it. False where that is not finite.
+template <class C>
+__device__ __forceinline__ bool set_frame(std::array<C, 2>& carry, std::type_identity_t<C> element,
+                                          bool first) {
+  auto& [m, s] = carry;
+  const float value = static_cast<float>(m + arithmetic<C>::log(s));
+  const bool carries = value > -1e30F && value < 1e30F;  // neither infinite nor NaN
+  const float wanted = !carries && first && value == -INFINITY ? static_cast<float>(element) : value;
+  const float chosen = rintf(4.0F * wanted) * 0.25F;
+  const bool finite = chosen > -1e30F && chosen < 1e30F;
+  if (!finite) return false;
+  s = carries ? s * arithmetic<C>::exp(m - C(chosen)) : C(0);
+  m = C(chosen);
+  return true;
+}
+
 template <class K, class Arrangement> struct tile_scanner {
   using group = typename K::group;
   using C = typename K::compute;
@@ -205,25 +227,6 @@ private:
         copy_states<group, Holder>(total[lane], threads.thread.carry[lane]);
       }
     }
-  }
-
-  /// Whether the carry's m serves for another tile: its sum is neither small nor large.
-  static __device__ __forceinline__ bool holds_frame(const std::array<C, 2>& carry) {
-    const float m = static_cast<float>(carry[0]), sum = static_cast<float>(carry[1]);
-    return sum >= 0.5F && sum < largest_sum<C> * 0x1p-10F && m > -1e30F;
-  }
-  /// Chooses m for a tile, from the carry or else from the tile's first element, and restates the carry in
-  /// it. False where neither is finite.
-  static __device__ __forceinline__ bool set_frame(std::array<C, 2>& carry, C element, bool first) {
-    auto& [m, s] = carry;
-    const float value = static_cast<float>(m + arithmetic<C>::log(s));
-    const bool carries = value > -1e30F && value < 1e30F;  // neither -inf nor NaN
-    const float chosen = rintf(4.0F * (carries || !first ? value : static_cast<float>(element))) * 0.25F;
-    const bool finite = chosen > -1e30F && chosen < 1e30F;
-    if (!finite) return false;
-    s = carries ? s * arithmetic<C>::exp(m - C(chosen)) : C(0);
-    m = C(chosen);
-    return true;
   }
 };
 

@@ -290,15 +290,24 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
     constexpr int stores = stage_of<group, stage_kind::sweep, Q>.stores.count;
     if constexpr (stores > 0) {
       outputs<Q> written;
-      if constexpr (Place::vector_is_step && replays_any<group>(Q))
+      if constexpr (Place::vector_is_step && replays_any<group>(Q)) {
         walk_lanes<Q, Framed, Back>(before, written);
-      else
-        walk_vectors<Q, Framed, Back>(before, written);
-      for_each_index(std::make_integer_sequence<int, stores>{}, [&]<int N>(index_constant<N>) {
-        constexpr store_decl store = store_at<group, stage_of<group, stage_kind::sweep, Q>.stores[N]>;
-        write<store.tensor>(held_of<N>(written));
-      });
+      } else {
+        states<group, C> state[runs];
+#pragma unroll
+        for (int run = 0; run < runs; ++run) state[run] = before[run];
+        walk_vectors<Q, Framed, Back>(before, state, written);
+      }
+      write_all<Q>(written);
     }
+  }
+
+  /// The same in programs of one sweep, with the states moving past the runs; Masked: past the steps that
+  /// exist.
+  template <bool Framed, bool Masked> __device__ __forceinline__ void walk(states<group, C> (&state)[runs]) {
+    outputs<0> written;
+    walk_vectors<0, Framed, false, Masked>(state, state, written);
+    write_all<0>(written);
   }
 
 private:
@@ -311,6 +320,13 @@ private:
   template <int Q>
   using outputs =
       output_slots<std::make_integer_sequence<int, stage_of<group, stage_kind::sweep, Q>.stores.count>, Q>;
+
+  template <int Q> __device__ __forceinline__ void write_all(const outputs<Q>& written) const {
+    for_each_index(std::make_integer_sequence<int, outputs_of<Q>>{}, [&]<int N>(index_constant<N>) {
+      constexpr store_decl store = store_at<group, stage_of<group, stage_kind::sweep, Q>.stores[N]>;
+      write<store.tensor>(held_of<N>(written));
+    });
+  }
 
   /// Computes anew what sweep Later uses of earlier ones.
   template <int Later, bool Framed>
@@ -344,15 +360,15 @@ private:
                      });
     }
   }
-  /// Framed: where nothing is left to others, every step is masked.
-  template <int Q, bool Framed, bool Back, class Uniforms, class Variables>
+  /// Framed: where nothing is left to others, every step is masked; so it is where Masked says so.
+  template <int Q, bool Framed, bool Back, bool Masked = false, class Uniforms, class Variables>
   __device__ __forceinline__ void step_of(Uniforms& u, Variables& v, const replayed_run<tile>& here, int run,
                                           int step, states<group, C>& state,
                                           rotation<K, stage_kind::sweep, Q>& rotating) const {
-    sweep_stage<Q>::evaluate(
-        u, v,
-        rotated_memory<memory_of_sweep<Q, Framed>, rotation<K, stage_kind::sweep, Q>>{
-            {here, run, step, state, !Back || (Framed && !has_parts) || step < this->steps(run)}, rotating});
+    const bool advances = !Masked && (!Back || (Framed && !has_parts));
+    sweep_stage<Q>::evaluate(u, v,
+                             rotated_memory<memory_of_sweep<Q, Framed>, rotation<K, stage_kind::sweep, Q>>{
+                                 {here, run, step, state, advances || step < this->steps(run)}, rotating});
     rotating.advance();
   }
   template <int Q, bool Framed>
@@ -369,14 +385,11 @@ private:
         [&](int i) { return Memory{known[i * apart], first + i, other, unused}; });
   }
 
-  /// Computes the outputs of sweep Q vector by vector.
-  template <int Q, bool Framed, bool Back>
+  /// Computes the outputs of sweep Q vector by vector, from `state` on.
+  template <int Q, bool Framed, bool Back, bool Masked = false>
   __device__ __forceinline__ void walk_vectors(const states<group, C> (&before)[runs],
-                                               outputs<Q>& written) const {
+                                               states<group, C> (&state)[runs], outputs<Q>& written) const {
     auto u = sweep_stage<Q>::evaluate_uniforms(this->thread.a.parameters);
-    states<group, C> state[runs];
-#pragma unroll
-    for (int run = 0; run < runs; ++run) state[run] = before[run];
     rotation<K, stage_kind::sweep, Q> rotating[runs];
     if constexpr (Place::vector_is_step) {
       const replayed_run<tile> none(*this);
@@ -396,7 +409,8 @@ private:
       for (int j = 0; j < width; ++j) {
         const int e = Back ? width - 1 - j : j, run = Place::run_of(v, e);
         typename sweep_stage<Q>::template variables<C> values;
-        step_of<Q, Framed, Back>(u, values, here, run, Place::step_of(v, e), state[run], rotating[run]);
+        step_of<Q, Framed, Back, Masked>(u, values, here, run, Place::step_of(v, e), state[run],
+                                         rotating[run]);
         take_outputs<Q>(u, values, [&]<int N>(index_constant<N>, C value) { out[N][e] = value; });
       }
       for_each_index(std::make_integer_sequence<int, outputs_of<Q>>{},

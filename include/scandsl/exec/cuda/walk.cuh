@@ -63,7 +63,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
     threads.template find<true>(blockIdx.x, threads.thread);
     if (given != nullptr) {
       state::copy(*given, threads.thread);
-      walk_range(threads.thread.low, threads.thread.high, range_extent(), given->from);
+      walk_range<true>(threads.thread.low, threads.thread.high, range_extent(), given->from);
     } else {
       threads.thread.load_still();
       threads.thread.template boundary<0>();
@@ -122,6 +122,28 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
     thread.template boundary<1>();
   }
 
+  /// Goes through the first `extent` steps of [low, high) in scan order, but for the first `from`; Writes:
+  /// and writes what it computes.
+  template <bool Writes>
+  __device__ __forceinline__ void walk_range(std::int64_t low, std::int64_t high, std::int64_t extent,
+                                             std::int64_t from) {
+    const int length = Arrangement::tile_steps(a.lane_threads);
+#pragma unroll 1
+    for (std::int64_t at = from; at < extent; at += length) {
+      auto now = threads.template tile_at<0, true>(
+          threads.thread, stretch::after(low, high, at, length, a.reversed[0]), a.reversed[0]);
+      now.load();
+      states<group, C> before[runs];
+      if constexpr (Writes) {
+        if (process<true>(now, at == 0)) continue;
+        base::template scan_in_order<0, false>(now, before);
+        now.template finish<0, false>(before);
+      } else if (!base::template scan_fast<0, true, false>(now, before, at == 0)) {
+        base::template scan_in_order<0, false>(now, before);
+      }
+    }
+  }
+
 private:
   __device__ __forceinline__ void leave_at_once() {
     threads.settle();
@@ -160,24 +182,8 @@ private:
         for (int lane = 0; lane < lanes; ++lane)
           copy_states<group, scans_in<group, 0>>(seed[lane], threads.thread.carry[lane]);
       }
-      walk_range(low, high, extent, 0);
+      walk_range<true>(low, high, extent, 0);
       low += a.reversed[0] ? -a.chunk : a.chunk;
-    }
-  }
-
-  /// Walks `extent` steps from where [low, high) begins in scan order, but for the first `from`.
-  __device__ __forceinline__ void walk_range(std::int64_t low, std::int64_t high, std::int64_t extent,
-                                             std::int64_t from) {
-    const int length = Arrangement::tile_steps(a.lane_threads);
-#pragma unroll 1
-    for (std::int64_t at = from; at < extent; at += length) {
-      auto now = threads.template tile_at<0, true>(
-          threads.thread, stretch::after(low, high, at, length, a.reversed[0]), a.reversed[0]);
-      now.load();
-      if (process<true>(now, at == 0)) continue;
-      states<group, C> before[runs];
-      base::template scan_in_order<0, false>(now, before);
-      now.template finish<0, false>(before);
     }
   }
 

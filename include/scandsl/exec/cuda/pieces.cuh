@@ -1,0 +1,595 @@
+#pragma once
+#include "scandsl/exec/cuda/walk.cuh"
+
+/// Few lanes that lie side by side: each is cut into pieces, so that there is work for every multiprocessor,
+/// and gone through twice (reduce, then scan). A block has one piece of its lanes, and each of its threads a
+/// stretch of that for itself, through which it goes alone: no thread waits for another on the way.
+///
+///                 piece 0               piece 1               piece 2
+///             |--.--.--.--|         |--.--.--.--|         |--.--.--.--|        stretches of four threads
+///     fold      f0 f1 f2 f3 -> F0     f4 f5 f6 f7 -> F1     ..         -> F2    each thread, then together
+///     walk    ->    ->    ->        F0 ->    ->           F0 + F1 ->            from what precedes it
+///
+/// The fold keeps what the scans make of each piece, and what precedes each stretch in its piece; where the
+/// walk begins, a block adds up the pieces before its own. Both are launches of one kernel. What a stretch
+/// alone cannot tell (states that overflow where the scan in order does not) a block finds by going through
+/// all that precedes its piece in order.
+namespace scandsl::cuda_detail {
+
+/// What a launch of piece_kernel is told.
+struct piece_arguments {
+  std::int64_t pieces = 1, length = 0;  ///< of each lane; steps of each
+  std::int64_t lanes = 0;               ///< all, empty ones of a thread's among them
+  /// [component][piece][lane] of pieces, and whether they are fit; then [component][piece][stretch][lane] of
+  /// what precedes stretches. In the arithmetic's type.
+  void* states = nullptr;
+  bool folds = false;  ///< the first launch
+};
+
+template <class K, class Strip> struct piece_worker;
+
+/// What few blocks or threads need, as functions of their own, out of the way of the kernel's registers.
+template <class K, class Strip>
+__device__ __noinline__ void fold_piece_as_defined(const typename K::arguments& a, const piece_arguments& of,
+                                                   unsigned char* shared) {
+  piece_worker<K, Strip>(a, of, shared).template fold<false>();
+}
+template <class K, class Strip>
+__device__ __noinline__ void walk_stretch_as_defined(const typename K::arguments& a,
+                                                     const piece_arguments& of, unsigned char* shared,
+                                                     const walk_state<K, Strip::lanes>& state) {
+  piece_worker<K, typename Strip::small>(a, of, shared).walk_rest(state);
+}
+template <class K, class Strip>
+__device__ __noinline__ void walk_from_start(const typename K::arguments& a, const piece_arguments& of,
+                                             unsigned char* shared) {
+  piece_worker<K, typename Strip::small>(a, of, shared).walk_in_order();
+}
+
+template <class K, class Strip> struct piece_worker {
+  using group = typename K::group;
+  using C = typename K::compute;
+  using scans = scans_in<group, 0>;
+  using kept_type = typename scratch_type_of<C>::type;
+  static constexpr int lanes = Strip::lanes, threads = Strip::threads, steps = Strip::place::length;
+  /// Where a tile lies that is whole: a compiler need not ask.
+  struct whole_place : Strip::place {
+    __device__ __forceinline__ whole_place(const lane_group<K, lanes>& thread, const stretch& where,
+                                           bool reversed)
+        : Strip::place(thread, where, 0, reversed) {}
+    static constexpr __device__ __forceinline__ int steps(int) { return Strip::place::length; }
+    static constexpr __device__ __forceinline__ bool has(int) { return true; }
+    __device__ __forceinline__ int count(int) const { return this->thread.valid; }
+    __device__ __forceinline__ bool whole(int t) const {
+      return this->thread.a.tensor[t].mode == access::vector && this->thread.valid == lanes;
+    }
+  };
+  using tile_type = tile<K, 0, whole_place, false>;
+  static constexpr int components = component_capacity<group>;
+  static constexpr bool framed = can_be_framed<K, 0>;
+  /// Whether of the pieces nothing is wanted but what they make together.
+  static constexpr bool only_folds =
+      only_reduces<group, 0> && stage_of<group, stage_kind::sweep, 0>.stores.count == 0;
+  static constexpr int stage_count = cuda_piece_policy::stages, stage_bytes = tile_type::stage_bytes;
+
+  const typename K::arguments& a;
+  const piece_arguments& of;
+  unsigned char *shared, *stages;
+  Strip strip_threads;
+  std::int64_t piece = 0;  ///< number of the block's, in scan order
+  std::int64_t own = 0;    ///< steps of a stretch
+  std::int64_t first_unit = 0;
+  int stage = 0;  ///< of the next tile
+
+  __device__ __forceinline__ piece_worker(const typename K::arguments& given, const piece_arguments& what,
+                                          unsigned char* memory)
+      : a(given), of(what), shared(memory), stages(memory + exchange_bytes(given.lane_threads)),
+        strip_threads(given, reinterpret_cast<C*>(memory)) {
+    std::int64_t block = blockIdx.x;
+    const std::int64_t strips = (a.lanes + a.lane_threads - 1) >> a.log2_lane_threads;
+    piece = block / strips;
+    first_unit = (block - piece * strips) << a.log2_lane_threads;
+    if (only_folds && !of.folds) piece = of.pieces;  // it has all before it
+    auto& thread = strip_threads.thread;
+    thread.template find<false>(first_unit + strip_threads.lane_thread, 0);
+    own = of.length / segments();
+  }
+  /// Shared memory: of the exchange, and of the stages behind it.
+  static constexpr __host__ __device__ int exchange_bytes(int lane_threads) {
+    const int elements = std::max(Strip::exchange_elements(lane_threads),
+                                  components * groups_of(lane_threads) * lane_threads * lanes);
+    return (static_cast<int>(sizeof(C)) * elements + 15) / 16 * 16;
+  }
+  static std::size_t shared_bytes(int lane_threads) {
+    return static_cast<std::size_t>(exchange_bytes(lane_threads) + stage_count * stage_bytes);
+  }
+  static std::int64_t state_bytes(const piece_arguments& of, int lane_threads) {
+    const std::int64_t stretches = threads / lane_threads;
+    return of.pieces * of.lanes * (components * (1 + stretches) + 1) * static_cast<std::int64_t>(sizeof(C));
+  }
+
+  // ---- the two launches
+
+  __device__ __forceinline__ void run() {
+    if (of.folds) {
+      let_next_begin();
+      fold<framed>();
+    } else {
+      walk();
+    }
+  }
+
+  /// What the scans make of the stretches, and of the piece, alone.
+  template <bool Framed> __device__ __forceinline__ void fold() {
+    auto& thread = strip_threads.thread;
+    const std::int64_t mine = steps_of_mine();
+    begin_stages(mine);
+    thread.load_still();
+    const bool writes = thread.writes;
+    thread.writes = false;  // that is for the walk
+    thread.template boundary<0>();
+    thread.writes = writes;
+    auto u = tile_type::template fold_stage<0>::evaluate_uniforms(a.parameters);
+    states<group, C> local[lanes], preceding[lanes], total[lanes];
+    bool doubtful = false;
+#pragma unroll
+    for (int lane = 0; lane < lanes; ++lane) {
+      set_identity<group, scans>(local[lane]);
+      set_identity<group, scans>(thread.carry[lane]);
+    }
+    if constexpr (Framed) doubtful = !frame_piece(local, u);
+    std::int64_t at = 0;
+#pragma unroll 1
+    for (; at + steps <= mine; at += steps) {
+      tile_type now = tile_at(at);
+      load(now, at, mine);
+#pragma unroll
+      for (int lane = 0; lane < lanes; ++lane)
+        now.template fold<0, 0, Framed, tile_mask::none>(u, lane, local[lane], local[lane]);
+    }
+    if constexpr (only_folds) {  // else nobody asks for the piece with which lanes end
+      if (at < mine) {
+        auto rest = part_at(at);
+        rest.load();
+#pragma unroll
+        for (int lane = 0; lane < lanes; ++lane)
+          rest.template fold<0, 0, Framed, tile_mask::steps>(u, lane, local[lane], local[lane]);
+      }
+    }
+    const bool unfit =
+        strip_threads.template join<scans, Framed, true>(local, preceding, total, doubtful, mine > 0);
+    if constexpr (Framed) {
+      if (unfit) {
+        finish_stages();
+        wait_for_all(threads);  // the exchange is another's now
+        return fold_piece_as_defined<K, Strip>(a, of, shared);
+      }
+#pragma unroll
+      for (int lane = 0; lane < lanes; ++lane)
+        for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
+          if constexpr (is_log_sum<group, Scan>) {
+            state_of<Scan>(preceding[lane])[0] = state_of<Scan>(local[lane])[0];
+            state_of<Scan>(total[lane])[0] = state_of<Scan>(local[lane])[0];
+          }
+        });
+    }
+    if (thread.writes) put(piece_at(piece), of.pieces * of.lanes, total);
+    if (!only_folds) put(stretch_at(), of.pieces * of.lanes * segments(), preceding);
+    if (thread.writes)
+#pragma unroll
+      for (int lane = 0; lane < lanes; ++lane)
+        if (thread.valid > 0) fitness_at(piece)[lane] = static_cast<kept_type>(unfit ? 1 : 0);
+  }
+
+  /// Goes through the thread's stretch, from what precedes it.
+  __device__ __forceinline__ void walk() {
+    auto& thread = strip_threads.thread;
+    const std::int64_t mine = only_folds ? 0 : steps_of_mine();
+    if (!only_folds && a.chunk_dimension >= 0 && !any_of_all(threads, mine > 0)) return;  // shorter chunks
+    begin_stages(mine);
+    thread.load_still();
+    wait_for_last();  // so far nothing has been read that the fold writes, and nothing written that it reads
+    begin_lanes();
+    if (!take_preceding()) {
+      finish_stages();
+      wait_for_all(threads);  // the exchange is another's now
+      return walk_from_start<K, Strip>(a, of, shared);
+    }
+    bool settled = false;
+    std::int64_t at = 0;
+#pragma unroll 1
+    for (; at + steps <= mine; at += steps) {
+      tile_type now = tile_at(at);
+      load(now, at, mine);
+      states<group, C> state[lanes];
+      bool fits = true;
+      if constexpr (framed)
+        if (!settled) fits = settled = frame_tile(now);
+#pragma unroll
+      for (int lane = 0; lane < lanes; ++lane) state[lane] = thread.carry[lane];
+      if (fits) now.template walk<framed, false>(state);
+      if constexpr (framed) {
+        if (!sums_below(0x1p-10F * largest_sum<C>, state)) {
+          fits = fits && sums_below(largest_sum<C>, state);
+          settled = false;
+        }
+      }
+      if (!fits) break;
+#pragma unroll
+      for (int lane = 0; lane < lanes; ++lane) copy_states<group, scans>(state[lane], thread.carry[lane]);
+    }
+    finish_stages();
+    if (at < mine) {  // what has been written of a tile that does not fit is written again
+      walk_state<K, lanes> rest;
+      walk_state<K, lanes>::copy(thread, rest);
+      rest.from = at;
+      return walk_stretch_as_defined<K, Strip>(a, of, shared, rest);
+    }
+    end_lanes();
+  }
+  /// The same from somewhere on, with the scans' own operators.
+  __device__ __forceinline__ void walk_rest(const walk_state<K, lanes>& given) {
+    auto& thread = strip_threads.thread;
+    walk_state<K, lanes>::copy(given, thread);
+#pragma unroll
+    for (int lane = 0; lane < lanes; ++lane) close_frame(thread.carry[lane]);
+    const std::int64_t mine = steps_of_mine();
+#pragma unroll 1
+    for (std::int64_t at = given.from; at < mine; at += steps) {
+      auto now = part_at(at);
+      now.load();
+      now.template walk<false, true>(thread.carry);
+    }
+    end_lanes();
+  }
+  /// The block's piece by a walk from where its lanes begin.
+  __device__ __forceinline__ void walk_in_order() {
+    walker<K, Strip> all(a, shared);
+    auto& thread = all.threads.thread;
+    thread.template find<false>(strip_threads.thread.unit, 0);
+    thread.valid = strip_threads.thread.valid;
+    thread.load_still();
+    begin_lanes(thread);
+    const std::int64_t extent = a.chunk_dimension >= 0 ? a.chunk : a.steps,
+                       from = piece * of.length < extent ? piece * of.length : extent,
+                       to = from + of.length < extent ? from + of.length : extent;
+    all.template walk_range<false>(thread.low, thread.high, from, 0);
+    if (!only_folds) all.template walk_range<true>(thread.low, thread.high, to, from);
+    if (piece >= of.pieces - 1) thread.template boundary<1>();
+  }
+
+private:
+  // ---- where things lie
+
+  __device__ __forceinline__ int segments() const { return threads >> a.log2_lane_threads; }
+  static constexpr __host__ __device__ int groups_of(int lane_threads) {
+    const int groups = quotient_of_powers(threads, lane_threads * lanes);
+    return groups > 0 ? groups : 1;
+  }
+  /// How many steps of the thread's stretch there are.
+  __device__ __forceinline__ std::int64_t steps_of_mine() const {
+    const auto& thread = strip_threads.thread;
+    const std::int64_t left = thread.high - thread.low - (piece * of.length + strip_threads.segment * own);
+    return thread.valid == 0 || left < 0 ? 0 : left < own ? left : own;
+  }
+  __device__ __forceinline__ std::int64_t before(std::int64_t at) const {
+    return piece * of.length + strip_threads.segment * own + at;
+  }
+  /// The tile that begins `at` steps into the thread's stretch, which has all of its steps.
+  __device__ __forceinline__ tile_type tile_at(std::int64_t at) const {
+    const auto& thread = strip_threads.thread;
+    const std::int64_t low = a.reversed[0] ? thread.high - before(at) - steps : thread.low + before(at);
+    return tile_type(thread, stretch{low, steps}, a.reversed[0]);
+  }
+  /// ... which may lack some.
+  __device__ __forceinline__ auto part_at(std::int64_t at) const {
+    const auto& thread = strip_threads.thread;
+    return tile<K, 0, typename Strip::place, false>(
+        thread, stretch::after(thread.low, thread.high, before(at), steps, a.reversed[0]), 0, a.reversed[0]);
+  }
+  __device__ __forceinline__ kept_type* piece_at(std::int64_t number) const {
+    return static_cast<kept_type*>(of.states) + number * of.lanes + strip_threads.thread.unit * lanes;
+  }
+  __device__ __forceinline__ kept_type* fitness_at(std::int64_t number) const {
+    return piece_at(number) + components * of.pieces * of.lanes;
+  }
+  __device__ __forceinline__ kept_type* stretch_at() const {
+    return static_cast<kept_type*>(of.states) + (components + 1) * of.pieces * of.lanes +
+           (piece * segments() + strip_threads.segment) * of.lanes + strip_threads.thread.unit * lanes;
+  }
+  __device__ __forceinline__ void put(kept_type* to, std::int64_t apart,
+                                      states<group, C> (&state)[lanes]) const {
+    if (strip_threads.thread.valid == 0) return;
+#pragma unroll
+    for (int lane = 0; lane < lanes; ++lane) close_frame(state[lane]);
+    for_components<group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
+#pragma unroll
+      for (int lane = 0; lane < lanes; ++lane)
+        to[component_index<group, scans>(S, Component) * apart + lane] =
+            static_cast<kept_type>(std::get<Component>(state_of<S>(state[lane])));
+    });
+  }
+  /// An empty sum in some frame is no running maximum.
+  static __device__ __forceinline__ void close_frame(states<group, C>& state) {
+    for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
+      if constexpr (is_log_sum<group, Scan>) {
+        auto& [m, s] = state_of<Scan>(state);
+        if (s == C(0)) m = static_cast<C>(identity_of<group, Scan, 0>);
+      }
+    });
+  }
+
+  // ---- stages: each thread reads what it alone had fetched
+
+  __device__ __forceinline__ void begin_stages(std::int64_t mine) {
+#pragma unroll
+    for (int i = 0; i + 1 < stage_count; ++i) {
+      if ((i + 1) * steps <= mine) tile_at(i * steps).prefetch(stages + i * stage_bytes);
+      __pipeline_commit();
+    }
+  }
+  /// Loads the tile at `at`, and has one fetched to the stage of the tile before.
+  __device__ __forceinline__ void load(tile_type& now, std::int64_t at, std::int64_t mine) {
+    const int before = stage == 0 ? (stage_count - 1) * stage_bytes : stage - stage_bytes;
+    const std::int64_t further = at + (stage_count - 1) * steps;
+    if (further + steps <= mine) tile_at(further).prefetch(stages + before);
+    __pipeline_commit();
+    __pipeline_wait_prior(stage_count - 1);
+    now.load(stages + stage);
+    stage = stage == (stage_count - 1) * stage_bytes ? 0 : stage + stage_bytes;
+  }
+  static __device__ __forceinline__ void finish_stages() { __pipeline_wait_prior(0); }
+
+  // ---- where lanes begin and end, of which one thread writes
+
+  template <class Thread> __device__ __forceinline__ void begin_lanes(Thread& thread) const {
+    const bool writes = thread.writes;
+    thread.writes = writes && piece == (only_folds ? of.pieces : 0);
+    thread.template boundary<0>();
+    thread.writes = writes;
+  }
+  __device__ __forceinline__ void begin_lanes() { begin_lanes(strip_threads.thread); }
+  __device__ __forceinline__ void end_lanes() {
+    auto& thread = strip_threads.thread;
+    const std::int64_t extent = thread.high - thread.low - piece * of.length;
+    if (only_folds) {
+      thread.template boundary<1>();
+    } else if (piece == of.pieces - 1) {
+      const std::int64_t first = strip_threads.segment * own;
+      thread.writes = extent <= 0 ? strip_threads.segment == 0 : first < extent && extent <= first + own;
+      thread.template boundary<1>();
+    }
+  }
+
+  // ---- frames
+
+  /// Gives log-sums the piece's first element as their frame. False where that is none.
+  template <class Uniforms>
+  __device__ __forceinline__ bool frame_piece(states<group, C> (&state)[lanes], Uniforms& u) const {
+    const auto& thread = strip_threads.thread;
+    const std::int64_t before = piece * of.length;
+    const bool exists = before < thread.high - thread.low;
+    bool framed_all = true;
+    look_at<K, 0, false>(thread, a.reversed[0] ? thread.high - 1 - before : thread.low + before, exists, u,
+                         [&]<int Scan>(index_constant<Scan>, int lane, C element) {
+                           auto& carry = state_of<Scan>(state[lane]);
+                           if (!set_frame(carry, element, true)) {
+                             framed_all = framed_all && lane >= thread.valid;
+                             carry = {C(0), C(0)};
+                           }
+                         });
+    return framed_all;
+  }
+  /// Sees to it that the thread's log-sums are in a frame. False where they are in none.
+  __device__ __forceinline__ bool frame_tile(const tile_type& now) {
+    auto& thread = strip_threads.thread;
+    bool settled = true;
+    for_log_sums(
+        [&](int lane, auto& carry) { settled = settled && (lane >= thread.valid || holds_frame(carry)); });
+    if (settled) return true;
+    auto u = tile_type::template fold_stage<0>::evaluate_uniforms(a.parameters);
+    look_at<K, 0, false>(thread, now.position(0, 0), true, u,
+                         [&]<int Scan>(index_constant<Scan>, int lane, C element) {
+                           auto& carry = state_of<Scan>(thread.carry[lane]);
+                           if (!holds_frame(carry)) set_frame(carry, element, true);
+                         });
+    settled = true;
+    for_log_sums([&](int lane, auto& carry) {
+      settled = settled && (lane >= thread.valid || (carry[0] > C(-1e30F) && carry[0] < C(1e30F)));
+    });
+    return settled;
+  }
+  __device__ __forceinline__ bool sums_below(float limit, const states<group, C> (&state)[lanes]) const {
+    bool below = true;
+#pragma unroll
+    for (int lane = 0; lane < lanes; ++lane)
+      for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
+        if constexpr (is_log_sum<group, Scan>)
+          below =
+              below & ((lane >= strip_threads.thread.valid) | (state_of<Scan>(state[lane])[1] < C(limit)));
+      });
+    return below;
+  }
+  template <class F> __device__ __forceinline__ void for_log_sums(F&& f) {
+#pragma unroll
+    for (int lane = 0; lane < lanes; ++lane)
+      for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
+        if constexpr (is_log_sum<group, Scan>) f(lane, state_of<Scan>(strip_threads.thread.carry[lane]));
+      });
+  }
+
+  // ---- what precedes a stretch
+
+  /// Moves the carry, which holds the lanes' seeds, to where the thread's stretch begins. False, for the
+  /// whole block, where states that are combined for that are not fit.
+  __device__ __forceinline__ bool take_preceding() {
+    auto& thread = strip_threads.thread;
+    const int columns = a.lane_threads * lanes, groups = groups_of(a.lane_threads);
+    C* const exchange = strip_threads.exchange;
+    const std::int64_t first_lane = first_unit * lanes;
+    bool suspect = false;
+    const auto exchanged = [&](int component, int which, int column) -> C& {
+      return exchange[(component * groups + which) * columns + column];
+    };
+    const auto take = [&](int which, int column) {
+      states<group, C> state;
+      for_components<group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
+        std::get<Component>(state_of<S>(state)) =
+            exchanged(component_index<group, scans>(S, Component), which, column);
+      });
+      return state;
+    };
+    const auto leave = [&](const states<group, C>& state, int which, int column) {
+      for_components<group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
+        exchanged(component_index<group, scans>(S, Component), which, column) =
+            std::get<Component>(state_of<S>(state));
+      });
+    };
+    states<group, C> in_piece[lanes];
+    const bool has_more = !only_folds && strip_threads.segment > 0 && thread.valid > 0;
+    if (has_more) {
+      const kept_type* const from = stretch_at();
+      const std::int64_t apart = of.pieces * of.lanes * segments();
+#pragma unroll
+      for (int lane = 0; lane < lanes; ++lane)
+        for_components<group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
+          std::get<Component>(state_of<S>(in_piece[lane])) =
+              static_cast<C>(from[component_index<group, scans>(S, Component) * apart + lane]);
+        });
+    }
+    // A thread has a column, or some, and a share of the pieces; then the first ones a column and all shares.
+    const int which = threads > columns ? static_cast<int>(threadIdx.x) / columns : 0;
+    const int column_of_thread = static_cast<int>(threadIdx.x) & (columns - 1);
+#pragma unroll 1
+    for (int column = column_of_thread; column < columns; column += threads) {
+      const std::int64_t share = (piece + groups - 1) / groups, first = which * share,
+                         end = first + share < piece ? first + share : piece;
+      states<group, C> all;
+      set_identity<group, scans>(all);
+      if (first_lane + column < of.lanes)
+        suspect = add_pieces(first, end, first_lane + column, all) || suspect;
+      leave(all, which, column);
+    }
+    wait_for_all(threads);
+    if (groups > 1) {
+      if (which == 0) {
+        states<group, C> all = take(0, column_of_thread);
+#pragma unroll 1
+        for (int other = 1; other < groups; other += batch) {
+          states<group, C> next[batch];
+#pragma unroll
+          for (int i = 0; i < batch; ++i)
+            if (other + i < groups)
+              next[i] = take(other + i, column_of_thread);
+            else
+              set_identity<group, scans>(next[i]);
+          suspect = append_batch(all, next, groups - other) || suspect;
+        }
+        leave(all, 0, column_of_thread);
+      }
+      wait_for_all(threads);
+    }
+#pragma unroll
+    for (int lane = 0; lane < lanes; ++lane) {
+      states<group, C> next = take(0, strip_threads.lane_thread * lanes + lane);
+      suspect = append(thread.carry[lane], next) || suspect;
+    }
+    if (has_more) {
+#pragma unroll
+      for (int lane = 0; lane < lanes; ++lane)
+        suspect = append(thread.carry[lane], in_piece[lane]) || suspect;
+      suspect = suspect || (may_overflow && *fitness_at(piece) != kept_type(0));
+    }
+    return !may_overflow || !any_of_all(threads, suspect);
+  }
+  static constexpr bool may_overflow = [] {
+    bool any = false;
+    for_each_index(sequence_of<scans>{}, [&]<int S>(index_constant<S>) { any = any || scales<group, S>; });
+    return any;
+  }();
+  /// carry = combine(carry, next). Whether that may make a NaN which the scan in order does not make.
+  static __device__ __forceinline__ bool append(states<group, C>& carry, states<group, C>& next) {
+    const bool suspect = may_overflow && overflows<group, scans>(carry, next);
+    combine_onto<group, scans>(carry, next);
+    copy_states<group, scans>(next, carry);
+    return suspect;
+  }
+  /// Appends the first `count` of a batch; the others are identities. Log-sums are restated in the frame of
+  /// the largest and added.
+  static constexpr int batch = 8;
+  static __device__ __forceinline__ bool
+  append_batch(states<group, C>& all, const states<group, C> (&next)[batch], std::int64_t count) {
+    if constexpr (may_overflow) {
+      bool suspect = false;
+#pragma unroll
+      for (int i = 0; i < batch; ++i)
+        if (i < count) {
+          states<group, C> each = next[i];
+          suspect = append(all, each) | suspect;
+        }
+      return suspect;
+    }
+    for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
+      auto& to = state_of<Scan>(all);
+      if constexpr (is_log_sum<group, Scan>) {
+        auto& [m, sum] = to;
+        C most = m;
+#pragma unroll
+        for (int i = 0; i < batch; ++i) {
+          const C other = state_of<Scan>(next[i])[0];
+          most = other > most ? other : most;
+        }
+        const auto restated = [&](C of, C s) { return of == most ? s : s * arithmetic<C>::exp(of - most); };
+        sum = restated(m, sum);
+#pragma unroll
+        for (int i = 0; i < batch; ++i) {
+          const auto& [other, s] = state_of<Scan>(next[i]);
+          sum = sum + restated(other, s);
+        }
+        m = most;
+      } else {
+#pragma unroll
+        for (int i = 0; i < batch; ++i)
+          if (i < count)
+            combiner<group, Scan, all_components<group, Scan>>::apply(to, state_of<Scan>(next[i]));
+      }
+    });
+    return false;
+  }
+  /// Appends pieces [first, end) of a lane.
+  __device__ __forceinline__ bool add_pieces(std::int64_t first, std::int64_t end, std::int64_t lane,
+                                             states<group, C>& all) const {
+    bool suspect = false;
+    const std::int64_t apart = of.pieces * of.lanes;
+    const kept_type* from = static_cast<const kept_type*>(of.states) + first * of.lanes + lane;
+#pragma unroll 1
+    for (std::int64_t number = first; number < end; number += batch) {
+      states<group, C> next[batch];
+#pragma unroll
+      for (int i = 0; i < batch; ++i) {
+        set_identity<group, scans>(next[i]);
+        if (number + i < end) {
+          for_components<group, scans>(
+              [&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
+                std::get<Component>(state_of<S>(next[i])) =
+                    static_cast<C>(from[component_index<group, scans>(S, Component) * apart]);
+              });
+          if constexpr (may_overflow) suspect = suspect | (from[components * apart] != kept_type(0));
+        }
+        from += of.lanes;
+      }
+      suspect = append_batch(all, next, end - number) | suspect;
+    }
+    return suspect;
+  }
+};
+
+template <class K, class Strip>
+__global__ void __launch_bounds__(Strip::threads, 1)
+    piece_kernel(const __grid_constant__ typename K::arguments a,
+                 const __grid_constant__ piece_arguments of) {
+  extern __shared__ __align__(16) unsigned char shared[];
+  piece_worker<K, Strip>(a, of, shared).run();
+}
+
+}  // namespace scandsl::cuda_detail
