@@ -195,36 +195,8 @@ template <class K, class Strip> struct piece_worker {
       wait_for_all(threads);  // the exchange is another's now
       return walk_from_start<K, Strip>(a, of, shared);
     }
-    bool settled = false;
-    std::int64_t at = 0;
-#pragma unroll 1
-    for (; at + steps <= mine; at += steps) {
-      tile_type now = tile_at(at);
-      load(now, at, mine);
-      states<group, C> state[lanes];
-      bool fits = true;
-      if constexpr (framed)
-        if (!settled) fits = settled = frame_tile(now);
-#pragma unroll
-      for (int lane = 0; lane < lanes; ++lane) state[lane] = thread.carry[lane];
-      if (fits) now.template walk<framed, false>(state);
-      if constexpr (framed) {
-        if (!sums_below(0x1p-10F * largest_sum<C>, state)) {
-          fits = fits && sums_below(largest_sum<C>, state);
-          settled = false;
-        }
-      }
-      if (!fits) break;
-#pragma unroll
-      for (int lane = 0; lane < lanes; ++lane) copy_states<group, scans>(state[lane], thread.carry[lane]);
-    }
-    finish_stages();
-    if (at < mine) {  // what has been written of a tile that does not fit is written again
-      walk_state<K, lanes> rest;
-      walk_state<K, lanes>::copy(thread, rest);
-      rest.from = at;
-      return walk_stretch_as_defined<K, Strip>(a, of, shared, rest);
-    }
+    if constexpr (!only_folds)
+      if (!walk_tiles(mine)) return;
     end_lanes();
   }
   /// The same from somewhere on, with the scans' own operators.
@@ -259,6 +231,43 @@ template <class K, class Strip> struct piece_worker {
   }
 
 private:
+  /// Walks the stretch's tiles. False where the rest was left to others.
+  __device__ __forceinline__ bool walk_tiles(std::int64_t mine) {
+    auto& thread = strip_threads.thread;
+    bool settled = false;
+    std::int64_t at = 0;
+#pragma unroll 1
+    for (; at + steps <= mine; at += steps) {
+      tile_type now = tile_at(at);
+      load(now, at, mine);
+      states<group, C> state[lanes];
+      bool fits = true;
+      if constexpr (framed)
+        if (!settled) fits = settled = frame_tile(now);
+#pragma unroll
+      for (int lane = 0; lane < lanes; ++lane) state[lane] = thread.carry[lane];
+      if (fits) now.template walk<framed, false>(state);
+      if constexpr (framed) {
+        if (!sums_below(0x1p-10F * largest_sum<C>, state)) {
+          fits = fits && sums_below(largest_sum<C>, state);
+          settled = false;
+        }
+      }
+      if (!fits) break;
+#pragma unroll
+      for (int lane = 0; lane < lanes; ++lane) copy_states<group, scans>(state[lane], thread.carry[lane]);
+    }
+    finish_stages();
+    if (at < mine) {  // what has been written of a tile that does not fit is written again
+      walk_state<K, lanes> rest;
+      walk_state<K, lanes>::copy(thread, rest);
+      rest.from = at;
+      walk_stretch_as_defined<K, Strip>(a, of, shared, rest);
+      return false;
+    }
+    return true;
+  }
+
   // ---- where things lie
 
   __device__ __forceinline__ int segments() const { return threads >> a.log2_lane_threads; }

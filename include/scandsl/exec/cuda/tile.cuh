@@ -404,7 +404,7 @@ private:
         rotate<memory_of_sweep<Q, Framed>, Back>(of_run, u, first_run, &here, 0, state[first_run]);
         rotating[first_run] = of_run[0];
       }
-      C out[outputs_of<Q>][width];
+      C out[outputs_of<Q> > 0 ? outputs_of<Q> : 1][width];
 #pragma unroll
       for (int j = 0; j < width; ++j) {
         const int e = Back ? width - 1 - j : j, run = Place::run_of(v, e);
