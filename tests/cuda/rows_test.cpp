@@ -16,7 +16,7 @@ namespace {
 
 using namespace rows;
 
-enum class data { plain, wide, masked, rising, growing };
+enum class data { plain, wide, masked, rising, growing, growing_slowly, growing_fast };
 
 struct row_operands {
   std::int64_t rows, steps;
@@ -33,8 +33,12 @@ struct row_operands {
       factors[i] = std::abs(std::cos(normal(random)));
       if (kind == data::masked && (step < s / 2 || random() % 3 == 0)) values[i] = -INFINITY;
       if (kind == data::rising) values[i] += static_cast<float>(step) * 0.1F;
-      if (kind == data::growing) factors[i] = step < s / 2 ? 2.0F : 0.5F;
-      if (kind == data::growing && step < s / 2) values[i] = 0;
+      const float growth = kind == data::growing          ? 2.0F
+                           : kind == data::growing_slowly ? 1.05F
+                           : kind == data::growing_fast   ? 4.0F
+                                                          : 0.0F;
+      if (growth > 0) factors[i] = step < s / 2 ? growth : 0.5F;
+      if (growth > 0 && step < s / 2) values[i] = 0;
     }
     given = {values, factors};
   }
@@ -67,7 +71,9 @@ template <const program& P, class T> double error_of(const row_operands& operand
       const std::vector<float>& from = operands.given[decays ? 1 : 0];
       const bool cotangent = P.tensors[t].id != x.id && !decays;
       for (std::size_t i = 0; i < count; ++i) {
-        held[at][i] = T(cotangent ? std::sin(static_cast<float>(i)) : from[i]);
+        const auto lane = i % static_cast<std::size_t>(rows), step = i / static_cast<std::size_t>(rows);
+        const std::size_t source = strided && !lanes ? lane * static_cast<std::size_t>(steps) + step : i;
+        held[at][i] = T(cotangent ? std::sin(static_cast<float>(i)) : from[source]);
         wide[at][i] = static_cast<double>(static_cast<float>(held[at][i]));
       }
       ++inputs;
@@ -136,10 +142,19 @@ TEST_CASE("rows of several blocks: scans", "[cuda][rows]") {
     }
 }
 
-TEST_CASE("rows of several blocks: stretches that overflow alone", "[cuda][rows]") {
-  // Decays of 2 over thousands of steps, of which the product is infinite, and sums that are 0 there.
-  for (const std::int64_t steps : {16384, 40000})
-    CHECK(error_of<long_decay, float>({2, steps, data::growing}, 0) < 1e-4);
+TEST_CASE("stretches that overflow alone, or only together", "[cuda][rows]") {
+  // Decays above 1 over sums that are 0: the product of a thread's, a warp's or a block's is infinite.
+  struct lanes {
+    std::int64_t count, steps;
+    bool strided;
+  };
+  for (const auto [count, steps, strided] :
+       {lanes{2, 16384, false}, lanes{2, 40000, false}, lanes{500, 8192, false}, lanes{4000, 700, false},
+        lanes{2, 300000, false}, lanes{4096, 1100, true}, lanes{64, 16384, true}, lanes{64, 40000, true}})
+    for (const data kind : {data::growing, data::growing_slowly, data::growing_fast}) {
+      CAPTURE(count, steps, strided, static_cast<int>(kind));
+      CHECK(error_of<long_decay, float>({count, steps, kind}, how{.strided = strided}) < 1e-4);
+    }
 }
 
 TEST_CASE("rows of several blocks: several sweeps", "[cuda][rows]") {
@@ -199,11 +214,4 @@ TEST_CASE("few lanes side by side, in pieces: scans", "[cuda][rows]") {
             CHECK(error_of<long_carried, bfloat16>({lanes, steps, data::masked}, options) < 0x1p-8);
           }
     }
-}
-
-TEST_CASE("few lanes side by side, in pieces: stretches that overflow alone", "[cuda][rows]") {
-  for (const double backwards : {0.0, 1.0})
-    for (const std::int64_t steps : {16384, 40000})
-      CHECK(error_of<long_decay, float>({64, steps, data::growing},
-                                        {.backwards = backwards, .strided = true}) < 1e-4);
 }

@@ -581,21 +581,49 @@ template <class Group, class Holder, bool Framed> constexpr bool find_whole_tell
 template <class Group, class Holder, bool Framed>
 inline constexpr bool whole_tells = find_whole_tells<Group, Holder, Framed>();
 
+/// Up to which magnitude a component of each of `Joined` stretches stays finite in what they make together:
+/// factors, whose identity is 1, where their product does; what is added to others while the product of
+/// factors is above 1 (Growing), or is not. Of float32, or of float64.
+template <class C, int Joined> constexpr double largest_joined(bool factor, bool growing) {
+  constexpr int exponents = std::is_same_v<C, double> ? 1022 : 126;
+  int exponent = factor ? exponents / 2 / Joined : growing ? exponents / 2 - 2 : exponents;
+  if (!factor)
+    for (int joined = 1; joined < Joined; joined *= 2) --exponent;
+  double power = 1;
+  for (int i = 0; i < exponent; ++i) power *= 2;
+  return power;
+}
+
 /// Whether joining a stretch to what precedes it may make a NaN that a walk in order does not make: the
 /// stretch's own state is not finite though its identity and the carry are (decays of 2 and a carry of 0
 /// would make inf * 0), or the carry is infinite (and the stretch's product of decays may have become 0).
-/// Framed: or a sum leaves the range in which its frame is exact.
-template <class Group, class Holder, bool Framed = false, class C>
+/// Joined: or what so many such stretches make together. Framed: or a sum leaves the range in which its frame
+/// is exact.
+template <class Group, class Holder, bool Framed = false, int Joined = 1, class C>
 __device__ __forceinline__ bool overflows(const states<Group, C>& carry, const states<Group, C>& stretch) {
-  bool suspect = false;
+  bool suspect = false, growing = false;
+  if constexpr (Joined > 1)
+    for_components<Group, Holder, Framed>([&]<int S, int K>(index_constant<S>, index_constant<K>) {
+      if constexpr (scales<Group, S> && identity_of<Group, S, K> == 1.0) {
+        const C own = std::get<K>(state_of<S>(stretch));
+        growing = growing | (own > C(1)) | (own < C(-1));
+      }
+    });
   for_components<Group, Holder, Framed>([&]<int S, int K>(index_constant<S>, index_constant<K>) {
     constexpr double identity = identity_of<Group, S, K>;
     const C own = std::get<K>(state_of<S>(stretch)), before = std::get<K>(state_of<S>(carry));
     if constexpr (Framed && is_log_sum<Group, S>) {
       suspect = suspect | !(own < C(largest_sum<C>));
     } else if constexpr (scales<Group, S> && identity - identity == 0.0) {
-      const bool finite = own - own == C(0), carried = !is_live<Group, S, K> || before - before == C(0);
-      suspect = suspect | (!finite & carried) | (!carried & (before == before));  // no branches
+      bool fits = own - own == C(0);
+      if constexpr (Joined > 1) {
+        constexpr bool factor = identity == 1.0;
+        const C limit = growing ? static_cast<C>(largest_joined<C, Joined>(factor, true))
+                                : static_cast<C>(largest_joined<C, Joined>(factor, false));
+        fits = (own < limit) & (own > -limit);
+      }
+      const bool carried = !is_live<Group, S, K> || before - before == C(0);
+      suspect = suspect | (!fits & carried) | (!carried & (before == before));  // no branches
     }
   });
   return suspect;

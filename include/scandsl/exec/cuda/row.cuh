@@ -93,6 +93,9 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
     return 2 * component_capacity<group> * exchange_slots +
            (clustered ? 2 * cuda_row_policy::most_blocks : 0);
   }
+  /// Warps that hold a row, at most.
+  static constexpr int joined_warps =
+      RowThreads == part_of_warp ? 1 : threads / 32 * (clustered ? cuda_row_policy::most_blocks : 1);
   static int blocks_of_row(const typename K::arguments& a) {
     return clustered ? a.lane_threads / threads : 1;
   }
@@ -219,7 +222,7 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
       }
       of_warp = all;
     }
-    suspect = suspect | (exists & overflows<group, Holder, Framed>(thread.carry[0], of_warp));
+    suspect = suspect | (exists & overflows<group, Holder, Framed, joined_warps>(thread.carry[0], of_warp));
     if (RowThreads == part_of_warp || (!clustered && lane_threads() <= 32)) return __any_sync(~0U, suspect);
     const int warp = static_cast<int>(threadIdx.x) / 32, warps = (clustered ? threads : lane_threads()) / 32,
               in_row = warp & (warps - 1), rank_in_row = Back ? warps - 1 - in_row : in_row;
@@ -299,7 +302,7 @@ private:
 #pragma unroll
     for (int distance = 1; distance < 32; distance *= 2)
       if (RowThreads != part_of_warp || distance < width) add_other<Holder, Framed>(all, distance);
-    suspect = suspect | (exists & overflows<group, Holder, Framed>(thread.carry[0], all));
+    suspect = suspect | (exists & overflows<group, Holder, Framed, joined_warps>(thread.carry[0], all));
 #pragma unroll
     for (int run = 0; run < Vectors; ++run) {
       preceding[run] = local[run];
