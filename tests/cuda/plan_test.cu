@@ -97,9 +97,7 @@ TEST_CASE("few lanes side by side are planned in pieces, read twice", "[cuda][pl
   const auto p =
       plan<columns>(h200, x = shape<bfloat16>(1, 1 << 20, 64), y = shape<bfloat16>(1, 1 << 20, 64));
   CHECK(p.kernels[0].plan.pieces > 100);
-  // [doc:pieces]
   const std::string text = explain(p);
-  // [/doc:pieces]
   CAPTURE(text);
   CHECK(text.find("pieces of 8192 steps of each lane") != std::string::npos);
   CHECK(2 * p.moved_bytes == 3 * p.floor_bytes);

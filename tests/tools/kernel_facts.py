@@ -24,7 +24,7 @@ MOST_KERNELS = 400
 MOST_BYTES = 48 << 20  # without debug information
 REGISTERS_OF_A_MULTIPROCESSOR = 65536
 
-HOT = {"one_tile_kernel", "stream_kernel", "lookback_kernel", "scale_vectors"}
+HOT = {"one_tile_kernel", "stream_kernel", "piece_kernel", "lookback_kernel", "scale_vectors"}
 SLOW = {"walk_kernel", "scale_elements"}  # walk_kernel calls walk_on and does nothing else
 
 # Hot kernels that read registers back from local memory, and at how many places at most. The counts are nvcc
@@ -36,12 +36,11 @@ SPILLS = [
     ("decayed_sum *16 stream row*", 4),
     ("decayed_sum.gradient_without_decay bfloat16 stream row*", 64),
     ("decayed_sum.gradient_without_decay_per_lane * stream strip*", 8),
-    # A look-back's blocks and their scouts leave 96 or 128. The numbers and addresses of the tiles that a
-    # block has begun wait between the turns of its loop.
-    ("logcumsumexp * lookback strip*", 40),
-    ("decayed_sum * lookback strip*", 16),
-    ("decayed_sum.program_per_lane * lookback strip*", 40),
-    ("decayed_sum.gradient_without_decay* lookback strip*", 80),
+    # 512 threads leave 128. What a thread knows of its lanes waits while they are gone through.
+    ("logcumsumexp * piece strip*", 24),
+    ("decayed_sum* piece strip*", 60),
+    # A look-back's blocks and their scouts leave 96. The numbers and addresses of the tiles that a block has
+    # begun wait between the turns of its loop.
     ("logcumsumexp * lookback row*", 28),
     ("decayed_sum * lookback row*", 36),
     ("decayed_sum.program_per_lane * lookback row*", 28),
@@ -61,11 +60,6 @@ SPILLS = [
 ]
 # Hot kernels with narrower accesses.
 NARROW = [
-    # Four lanes of 16 bits a thread: eight lanes' states would not fit in its registers.
-    "logcumsumexp *16 lookback strip<4*",
-    "decayed_sum *16 lookback strip<4*",
-    "decayed_sum.program_per_lane *16 lookback strip<4*",
-    "decayed_sum.gradient_without_decay*16 lookback strip<4*",
     # What a sum along a lane gives is one number.
     "decayed_sum.gradient_per_lane *",
     "*lrpe_cosine.*_dtheta *",
