@@ -46,18 +46,20 @@ struct row_operands {
 
 struct how {
   double backwards = 0, before = 0, chunk = 0;
-  bool strided = false, float_decays = false, with_end = true;
+  bool strided = false, float_decays = false, with_end = true, in_place = false;
 };
 
 /// The largest error of P's outputs on the GPU, in units of 1 + the value; 1e30 where one side is NaN or
 /// infinite alone.
 template <const program& P, class T> double error_of(const row_operands& operands, const how& options) {
-  const auto [backwards, exclusive, restart, strided, float_decays, with_end] = options;
+  const auto [backwards, exclusive, restart, strided, float_decays, with_end, in_place] = options;
   const std::int64_t rows = operands.rows, steps = operands.steps;
   problem host = unbound_problem(P), exact = unbound_problem(P);
   std::vector<std::vector<T>> held(static_cast<std::size_t>(P.tensors.count));
   std::vector<float> decays_held;
   std::vector<std::vector<double>> wide(held.size());
+  if (in_place)
+    held[static_cast<std::size_t>(P.find_tensor(x.id))].resize(static_cast<std::size_t>(rows * steps));
   int inputs = 0;
   for (int t = 0; t < P.tensors.count; ++t) {
     if (P.tensors[t].optional && !with_end) continue;
@@ -89,7 +91,8 @@ template <const program& P, class T> double error_of(const row_operands& operand
       wide[at].assign(decays_held.begin(), decays_held.end());
       bind(host, decays_held.data(), dtype::float32);
     } else {
-      bind(host, held[at].data(), dtype_of<T>);
+      const bool over_x = in_place && P.tensors[t].id == make_name("y");
+      bind(host, held[over_x ? static_cast<std::size_t>(P.find_tensor(x.id)) : at].data(), dtype_of<T>);
     }
     bind(exact, wide[at].data(), dtype::float64);
   }
@@ -105,6 +108,9 @@ template <const program& P, class T> double error_of(const row_operands& operand
     run_mixed_on_gpu(host);
   else
     run_on_gpu<P, T>(host);
+  if (in_place)
+    held[static_cast<std::size_t>(P.find_tensor(make_name("y")))] =
+        held[static_cast<std::size_t>(P.find_tensor(x.id))];
   run<P>(cpu{}, exact);
   double worst = 0;
   for (int t = 0; t < P.tensors.count; ++t) {
@@ -154,6 +160,8 @@ TEST_CASE("stretches that overflow alone, or only together", "[cuda][rows]") {
     for (const data kind : {data::growing, data::growing_slowly, data::growing_fast}) {
       CAPTURE(count, steps, strided, static_cast<int>(kind));
       CHECK(error_of<long_decay, float>({count, steps, kind}, how{.strided = strided}) < 1e-4);
+      CHECK(error_of<long_decay, float>({count, steps, kind}, how{.strided = strided, .in_place = true}) <
+            1e-4);
     }
 }
 
@@ -203,6 +211,10 @@ TEST_CASE("few lanes side by side, in pieces: scans", "[cuda][rows]") {
       }
       CHECK(error_of<long_decay, float>({lanes, steps, data::plain}, along) < 1e-4);
       CHECK(error_of<long_decay, bfloat16>({lanes, steps, data::plain}, along) < 0x1p-7);
+      const how over_x{.backwards = backwards, .strided = true, .in_place = true};
+      CHECK(error_of<long_log, bfloat16>({lanes, steps, data::rising}, over_x) < 0x1p-8);
+      CHECK(error_of<long_log, float>({lanes, steps, data::wide}, over_x) < 1e-5);
+      CHECK(error_of<long_decay, float>({lanes, steps, data::plain}, over_x) < 1e-4);
       CHECK(error_of<long_total, float>({lanes, steps, data::plain}, along) < 1e-4);
       CHECK(error_of<long_total, bfloat16>({lanes, steps, data::plain}, along) < 0x1p-7);
       for (const double before : {0.0, 1.0})

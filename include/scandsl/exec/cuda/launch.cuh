@@ -485,7 +485,7 @@ public:
   /// Parallel: few lanes are shared by many blocks, where there will be scratch for it.
   planned_kernel(const program& p, const walk_table& table, const problem& bound,
                  const iteration_space& space, const cuda_device& on, bool parallel = true)
-      : plan(plan_cuda_kernel(p, table, bound, space, shape_of(parallel), on)),
+      : plan(plan_cuda_kernel(p, table, bound, space, shape_of(parallel, works_in_place(p, bound)), on)),
         arguments(make_arguments<K>(plan, p, table, bound, space)), device(on) {
     if constexpr (policy::takes_pieces)
       if (plan.pieces > 1) pieces = make_pieces<K>(plan, arguments, bytes);
@@ -524,11 +524,25 @@ private:
   piece_arguments pieces;
   std::int64_t bytes = 0;
 
-  static cuda_tile_shape shape_of(bool parallel) {
+  static cuda_tile_shape shape_of(bool parallel, bool in_place) {
     cuda_tile_shape shape = tile_shape<K>();
     shape.lookback = shape.lookback && parallel;
     shape.pieces = shape.pieces && parallel;
+    if constexpr (policy::takes_pieces)
+      if (piece_worker_of<K>::may_overflow && in_place) shape.pieces = false;
     return shape;
+  }
+  /// Whether an output lies where an input does.
+  static bool works_in_place(const program& p, const problem& bound) {
+    const auto lies_at = [&](int t, tensor_role role) -> const void* {
+      const bound_tensor& b = bound.tensors[static_cast<std::size_t>(t)];
+      return p.tensors[t].role == role && b.bound ? b.view.data : nullptr;
+    };
+    for (int o = 0; o < p.tensors.count; ++o)
+      if (const void* const at = lies_at(o, tensor_role::output))
+        for (int i = 0; i < p.tensors.count; ++i)
+          if (lies_at(i, tensor_role::input) == at) return true;
+    return false;
   }
 };
 

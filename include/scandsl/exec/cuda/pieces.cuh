@@ -70,6 +70,13 @@ template <class K, class Strip> struct piece_worker {
   /// Whether of the pieces nothing is wanted but what they make together.
   static constexpr bool only_folds =
       only_reduces<group, 0> && stage_of<group, stage_kind::sweep, 0>.stores.count == 0;
+  /// Whether stretches may be unfit for being combined. Then lanes are gone through once more, and must not
+  /// have been written meanwhile: such programs cannot work in place.
+  static constexpr bool may_overflow = [] {
+    bool any = false;
+    for_each_index(sequence_of<scans>{}, [&]<int S>(index_constant<S>) { any = any || scales<group, S>; });
+    return any;
+  }();
   static constexpr int stage_count = cuda_piece_policy::stages, stage_bytes = tile_type::stage_bytes;
 
   const typename K::arguments& a;
@@ -210,7 +217,7 @@ template <class K, class Strip> struct piece_worker {
     for (std::int64_t at = given.from; at < mine; at += steps) {
       auto now = part_at(at);
       now.load();
-      now.template walk<false, true>(thread.carry);
+      now.template walk<false, true>(thread.carry, [](const auto&) { return true; });
     }
     end_lanes();
   }
@@ -240,25 +247,22 @@ private:
     for (; at + steps <= mine; at += steps) {
       tile_type now = tile_at(at);
       load(now, at, mine);
-      states<group, C> state[lanes];
-      bool fits = true;
       if constexpr (framed)
-        if (!settled) fits = settled = frame_tile(now);
+        if (!settled && !frame_tile(now)) break;
+      states<group, C> state[lanes];
 #pragma unroll
       for (int lane = 0; lane < lanes; ++lane) state[lane] = thread.carry[lane];
-      if (fits) now.template walk<framed, false>(state);
-      if constexpr (framed) {
-        if (!sums_below(0x1p-10F * largest_sum<C>, state)) {
-          fits = fits && sums_below(largest_sum<C>, state);
-          settled = false;
-        }
-      }
+      const bool fits = now.template walk<framed, false>(state, [&](const states<group, C>(&after)[lanes]) {
+        if constexpr (!framed) return true;
+        settled = sums_below(0x1p-10F * largest_sum<C>, after);
+        return settled || sums_below(largest_sum<C>, after);
+      });
       if (!fits) break;
 #pragma unroll
       for (int lane = 0; lane < lanes; ++lane) copy_states<group, scans>(state[lane], thread.carry[lane]);
     }
     finish_stages();
-    if (at < mine) {  // what has been written of a tile that does not fit is written again
+    if (at < mine) {  // of the tile at hand nothing has been written
       walk_state<K, lanes> rest;
       walk_state<K, lanes>::copy(thread, rest);
       rest.from = at;
@@ -511,11 +515,6 @@ private:
     }
     return !may_overflow || !any_of_all(threads, suspect);
   }
-  static constexpr bool may_overflow = [] {
-    bool any = false;
-    for_each_index(sequence_of<scans>{}, [&]<int S>(index_constant<S>) { any = any || scales<group, S>; });
-    return any;
-  }();
   /// carry = combine(carry, next). Whether that may make a NaN which the scan in order does not make.
   static __device__ __forceinline__ bool append(states<group, C>& carry, states<group, C>& next) {
     const bool suspect = may_overflow && overflows<group, scans>(carry, next);

@@ -303,11 +303,14 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
   }
 
   /// The same in programs of one sweep, with the states moving past the runs; Masked: past the steps that
-  /// exist.
-  template <bool Framed, bool Masked> __device__ __forceinline__ void walk(states<group, C> (&state)[runs]) {
+  /// exist. Writes nothing, and gives false, where fits(state), asked behind the runs, says so.
+  template <bool Framed, bool Masked, class Fits>
+  __device__ __forceinline__ bool walk(states<group, C> (&state)[runs], Fits&& fits) {
     outputs<0> written;
     walk_vectors<0, Framed, false, Masked>(state, state, written);
+    if (!fits(state)) return false;
     write_all<0>(written);
+    return true;
   }
 
 private:
