@@ -114,8 +114,9 @@ private:
   }
 };
 
-/// The device that plans are made for: the one at hand, on which the tests' few lanes look back; or one that
-/// a single block keeps busy and that has no clusters, so that lanes are walked (SCANDSL_TEST_WALKS).
+/// The device that plans are made for: the one at hand, on which the tests' few lanes look back or are cut
+/// into pieces; or one that a single block keeps busy and that has no clusters, so that lanes are walked
+/// (SCANDSL_TEST_WALKS).
 inline cuda_device planned_device() {
   return std::getenv("SCANDSL_TEST_WALKS") == nullptr ? cuda_detail::current_device() : cuda_device{0, 1};
 }

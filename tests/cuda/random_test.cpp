@@ -9,7 +9,8 @@ using namespace random_programs;
 namespace {
 
 /// Batch, length, width and packed sequences: few of everything; lanes that fill no vector, and more than a
-/// warp's; ragged, with many tiles along n in a strip; one long axis each, along which lanes look back.
+/// warp's; ragged, with many tiles along n in a strip; one long axis each, along which rows
+/// look back and strips are cut into pieces.
 const generate::sizes shapes[] = {{2, 24, 3, 4},   {1, 1, 1, 1},    {2, 65, 70, 4},  {3, 997, 19, 7},
                                   {3, 4500, 1, 9}, {2, 3, 4500, 2}, {2500, 2, 3, 3}, {1, 2500, 16, 1}};
 

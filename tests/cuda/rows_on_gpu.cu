@@ -21,6 +21,7 @@ template void run_on_gpu<long_decay, float>(const problem&);
 template void run_on_gpu<long_decay, bfloat16>(const problem&);
 template void run_on_gpu<long_carried, float>(const problem&);
 template void run_on_gpu<long_carried, bfloat16>(const problem&);
+template void run_on_gpu<long_chunks, float>(const problem&);
 template void run_on_gpu<long_total, float>(const problem&);
 template void run_on_gpu<long_total, bfloat16>(const problem&);
 template void run_on_gpu<long_softmax, float>(const problem&);

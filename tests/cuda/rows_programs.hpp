@@ -28,6 +28,10 @@ inline constexpr auto options =
 inline constexpr auto carried_log = scan(log_add_exp, options, x(b, n));
 inline constexpr auto long_carried =
     op<"long_carried">(out<"y">(b, n) = carried_log, out<"end">(b).optional() = last(carried_log));
+/// Without last values, whose chunks are lanes of their own.
+inline constexpr auto long_chunks = op<"long_chunks">(
+    out<"y">(b, n) =
+        scan(decayed_sum, over(n).reversed(back).restart_every(value_or(chunk, 0)), decay(b, n), x(b, n)));
 inline constexpr auto long_total = op<"long_total">(out<"y">(b) = sum(over(n), x(b, n)));
 inline constexpr auto long_softmax = op<"long_softmax">(out<"y">(b, n) = softmax(over(n), x(b, n)));
 inline constexpr auto long_shift =

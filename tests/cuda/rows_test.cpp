@@ -217,6 +217,9 @@ TEST_CASE("few lanes side by side, in pieces: scans", "[cuda][rows]") {
       CHECK(error_of<long_decay, float>({lanes, steps, data::plain}, over_x) < 1e-4);
       CHECK(error_of<long_total, float>({lanes, steps, data::plain}, along) < 1e-4);
       CHECK(error_of<long_total, bfloat16>({lanes, steps, data::plain}, along) < 0x1p-7);
+      // Chunks of which the last is shorter, and has pieces that are empty.
+      const how in_chunks{.backwards = backwards, .chunk = 6000, .strided = true};
+      CHECK(error_of<long_chunks, float>({lanes, steps, data::plain}, in_chunks) < 1e-4);
       for (const double before : {0.0, 1.0})
         for (const double chunk : {0.0, 5000.0})
           for (const bool with_end : {false, true}) {

@@ -51,7 +51,7 @@ cuda_kernel_plan plan_for(const dims& along_b, const dims& along_n, double chunk
   }
   const iteration_space space = make_iteration_space(p, bound);
   return plan_cuda_kernel(p, kernel_table<P, 0>, bound, space,
-                          {8, 8, 256, 8, 4, 1, lookback, lookback, 4, clusters}, device);
+                          {8, 8, 256, 8, 4, 1, lookback, lookback, 4, clusters, 4, 2000, 2000}, device);
 }
 
 std::int64_t lanes_in(const std::vector<dimension>& dimensions) { return loop_nest::count(dimensions); }
@@ -130,7 +130,7 @@ TEST_CASE("what is computed once for all steps is computed once where there are 
     bind("w", 1, {{lanes, 1}}, {});
     const cuda_kernel_plan plan =
         plan_cuda_kernel(p, kernel_table<weighted, 0>, bound, make_iteration_space(p, bound),
-                         {8, 8, 128, 8, 4, 1, false, 8, 8, 4, false}, {});
+                         {8, 8, 128, 8, 4, 1, false, false, 4, false}, {});
     CHECK(plan.arrangement == cuda_arrangement::strip);
     if (plan.chunk_dimension < 0) return std::int64_t{1};
     return plan.nest.lanes[static_cast<std::size_t>(plan.chunk_dimension)].extent;
@@ -201,6 +201,7 @@ TEST_CASE("few lanes side by side are cut into pieces for all multiprocessors", 
   CHECK(pieces(64, 1 << 20, 1 << 18).pieces > 30);
   CHECK(pieces(64, 1 << 20, 1 << 18).chunk_dimension >= 0);
   CHECK(pieces(64, 1 << 20, 0, false).pieces == 1);  // no such kernel
+  CHECK(plan_for<summed>({{64, 1}}, {{1 << 20, 64}}, 0, 0, true, false, {132, 16, 1000}).pieces == 1);
   CHECK(pieces(64, unit).pieces == 1);               // not more than one
   CHECK(pieces(132 * 64 + 1, 1 << 16).pieces == 1);  // lanes enough
   CHECK(plan_for<with_last>({{64, 1}}, {{100000, 64}}, 1000, 0, true).pieces ==

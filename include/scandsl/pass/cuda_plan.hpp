@@ -66,6 +66,8 @@ struct cuda_piece_policy {
   /// Of a block, of which a multiprocessor has one: threads do not wait for each other, and the fewer blocks
   /// there are, the fewer pieces each has to add up.
   static constexpr int threads = 512;
+  /// Side by side at most: shared memory has room for the states of so many threads' lanes.
+  static constexpr int most_lane_threads = 16;
   /// Tiles of a thread in shared memory: one that it computes, and those that are on their way.
   static constexpr int stages = 2;
   /// Lanes are cut where a walk would have no more blocks a multiprocessor than this: what is read twice
@@ -90,7 +92,8 @@ struct cuda_lookback_policy {
 
 struct cuda_device {
   int multiprocessors = 132;
-  int cluster_blocks = 16;  ///< blocks of a cluster at most; 1: there are no clusters
+  int cluster_blocks = 16;        ///< blocks of a cluster at most; 1: there are no clusters
+  int shared_bytes = 227 * 1024;  ///< that a block may have
 };
 
 enum class cuda_arrangement {
@@ -109,6 +112,7 @@ struct cuda_tile_shape {
   int lookback_vectors = 4;
   bool clusters = false;  ///< there is a kernel for rows of several blocks; a thread's part:
   int cluster_vectors = 4;
+  int piece_shared_bytes = 0, lookback_shared_bytes = 0;  ///< of a block at most
 };
 
 struct cuda_kernel_plan {
@@ -180,7 +184,7 @@ inline void fold(const program& p, cuda_kernel_plan& plan, std::int64_t length) 
 namespace detail {
 
 /// Whether lanes may be taken apart: a single sweep, whose scans do not wait for each other.
-inline bool scans_once(const walk_table& table, const cuda_kernel_plan& plan) {
+inline bool takes_lanes_apart(const walk_table& table, const cuda_kernel_plan& plan) {
   return table.sweeps == 1 && table.sweep[0].has_scans && table.rounds[0] == 1 &&
          plan.nest.walk.size() == 1 && !plan.packed && (plan.chunk == 0 || plan.chunk_dimension >= 0);
 }
@@ -188,7 +192,8 @@ inline bool scans_once(const walk_table& table, const cuda_kernel_plan& plan) {
 /// Turns a walk of few blocks along rows of many tiles into a look-back.
 inline void consider_lookback(const walk_table& table, cuda_kernel_plan& plan, const cuda_tile_shape& shape,
                               const cuda_device& device, std::int64_t blocks, std::int64_t length) {
-  if (!shape.lookback || !scans_once(table, plan) ||
+  if (!shape.lookback || shape.lookback_shared_bytes > device.shared_bytes ||
+      !takes_lanes_apart(table, plan) ||
       blocks >= std::int64_t{cuda_lookback_policy::blocks_of_a_walk} * device.multiprocessors)
     return;
   const std::int64_t tile =
@@ -205,7 +210,9 @@ inline void consider_pieces(const walk_table& table, cuda_kernel_plan& plan, con
                             const cuda_device& device, std::int64_t blocks, std::int64_t length) {
   using policy = cuda_piece_policy;
   const std::int64_t few = std::int64_t{policy::blocks_of_a_walk} * device.multiprocessors;
-  if (!shape.pieces || !scans_once(table, plan) || blocks == 0 || blocks > few) return;
+  if (!shape.pieces || shape.piece_shared_bytes > device.shared_bytes || !takes_lanes_apart(table, plan) ||
+      plan.lane_threads > policy::most_lane_threads || blocks == 0 || blocks > few)
+    return;
   const std::int64_t unit = std::int64_t{policy::threads} / plan.lane_threads * shape.strip_steps;
   std::int64_t best = 0;
   double longest = 0;

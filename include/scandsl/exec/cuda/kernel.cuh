@@ -567,9 +567,9 @@ template <class Group, int Scan> constexpr bool find_passes_on() {
   }
   return true;
 }
-/// Whether a stretch of which overflows() says nothing has no part of which it would: products and sums of
-/// what is not finite are not finite, and sums in a frame, which are not negative, are as large as their
-/// parts.
+/// Whether a stretch of which overflows() says nothing has no part of which it would, but for its factors:
+/// products and sums of what is not finite are not finite, and sums in a frame, which are not negative, are
+/// as large as their parts. (A product need not tell: a factor of 0 may have come before others overflowed.)
 template <class Group, class Holder, bool Framed> constexpr bool find_whole_tells() {
   bool tells = true;
   for_each_index(sequence_of<Holder>{}, [&]<int S>(index_constant<S>) {
@@ -581,12 +581,26 @@ template <class Group, class Holder, bool Framed> constexpr bool find_whole_tell
 template <class Group, class Holder, bool Framed>
 inline constexpr bool whole_tells = find_whole_tells<Group, Holder, Framed>();
 
+/// Whether a factor (a component with identity 1 that a combine multiplies by) is not finite.
+template <class Group, class Holder, class C>
+__device__ __forceinline__ bool factors_overflow(const states<Group, C>& stretch) {
+  bool overflow = false;
+  for_components<Group, Holder>([&]<int S, int K>(index_constant<S>, index_constant<K>) {
+    if constexpr (scales<Group, S> && identity_of<Group, S, K> == 1.0) {
+      const C own = std::get<K>(state_of<S>(stretch));
+      overflow = overflow | !(own - own == C(0));
+    }
+  });
+  return overflow;
+}
+
 /// Up to which magnitude a component of each of `Joined` stretches stays finite in what they make together:
 /// factors, whose identity is 1, where their product does; what is added to others while the product of
 /// factors is above 1 (Growing), or is not. Of float32, or of float64.
 template <class C, int Joined> constexpr double largest_joined(bool factor, bool growing) {
   constexpr int exponents = std::is_same_v<C, double> ? 1022 : 126;
-  int exponent = factor ? exponents / 2 / Joined : growing ? exponents / 2 - 2 : exponents;
+  constexpr int of_product = exponents / 4 * 3;
+  int exponent = factor ? of_product / Joined : growing ? exponents - of_product - 1 : exponents;
   if (!factor)
     for (int joined = 1; joined < Joined; joined *= 2) --exponent;
   double power = 1;
@@ -620,7 +634,7 @@ __device__ __forceinline__ bool overflows(const states<Group, C>& carry, const s
         constexpr bool factor = identity == 1.0;
         const C limit = growing ? static_cast<C>(largest_joined<C, Joined>(factor, true))
                                 : static_cast<C>(largest_joined<C, Joined>(factor, false));
-        fits = (own < limit) & (own > -limit);
+        fits = (own <= limit) & (own >= -limit);
       }
       const bool carried = !is_live<Group, S, K> || before - before == C(0);
       suspect = suspect | (!fits & carried) | (!carried & (before == before));  // no branches

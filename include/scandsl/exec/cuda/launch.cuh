@@ -421,6 +421,17 @@ void launch_lookback(const typename K::arguments& a, lookback_arguments book, st
 
 template <class K> using piece_worker_of = piece_worker<K, piece_strip_of<K>>;
 
+/// tile_shape, and the shared memory that goes with it.
+template <class K> cuda_tile_shape full_shape() {
+  cuda_tile_shape shape = tile_shape<K>();
+  if constexpr (tile_policy<K>::takes_pieces)
+    shape.piece_shared_bytes =
+        static_cast<int>(piece_worker_of<K>::shared_bytes(cuda_piece_policy::most_lane_threads));
+  if constexpr (tile_policy<K>::looks_back)
+    shape.lookback_shared_bytes = static_cast<int>(lookback<K, lookback_row_of<K>>::shared_bytes());
+  return shape;
+}
+
 template <class K>
 piece_arguments make_pieces(const cuda_kernel_plan& plan, const typename K::arguments& a,
                             std::int64_t& bytes) {
@@ -485,7 +496,8 @@ public:
   /// Parallel: few lanes are shared by many blocks, where there will be scratch for it.
   planned_kernel(const program& p, const walk_table& table, const problem& bound,
                  const iteration_space& space, const cuda_device& on, bool parallel = true)
-      : plan(plan_cuda_kernel(p, table, bound, space, shape_of(parallel, works_in_place(p, bound)), on)),
+      : plan(plan_cuda_kernel(p, table, bound, space, shape_of(parallel, reads_what_others_write(p, bound)),
+                              on)),
         arguments(make_arguments<K>(plan, p, table, bound, space)), device(on) {
     if constexpr (policy::takes_pieces)
       if (plan.pieces > 1) pieces = make_pieces<K>(plan, arguments, bytes);
@@ -525,24 +537,26 @@ private:
   std::int64_t bytes = 0;
 
   static cuda_tile_shape shape_of(bool parallel, bool in_place) {
-    cuda_tile_shape shape = tile_shape<K>();
+    cuda_tile_shape shape = full_shape<K>();
     shape.lookback = shape.lookback && parallel;
-    shape.pieces = shape.pieces && parallel;
-    if constexpr (policy::takes_pieces)
-      if (piece_worker_of<K>::may_overflow && in_place) shape.pieces = false;
+    shape.pieces = shape.pieces && parallel && !in_place;
     return shape;
   }
-  /// Whether an output lies where an input does.
-  static bool works_in_place(const program& p, const problem& bound) {
+  /// Whether an output lies where an input does that pieces read when others have written it: what is read
+  /// once a lane, or where lanes may have to be gone through once more, anything.
+  static bool reads_what_others_write(const program& p, const problem& bound) {
     const auto lies_at = [&](int t, tensor_role role) -> const void* {
       const bound_tensor& b = bound.tensors[static_cast<std::size_t>(t)];
       return p.tensors[t].role == role && b.bound ? b.view.data : nullptr;
     };
-    for (int o = 0; o < p.tensors.count; ++o)
-      if (const void* const at = lies_at(o, tensor_role::output))
-        for (int i = 0; i < p.tensors.count; ++i)
-          if (lies_at(i, tensor_role::input) == at) return true;
-    return false;
+    bool reads = false;
+    if constexpr (policy::takes_pieces)
+      for_each_index(std::make_integer_sequence<int, K::tensors>{}, [&]<int I>(index_constant<I>) {
+        if constexpr (piece_worker_of<K>::may_overflow || !is_walked<typename K::group, I>)
+          if (const void* const at = lies_at(I, tensor_role::input))
+            for (int o = 0; o < p.tensors.count; ++o) reads = reads || lies_at(o, tensor_role::output) == at;
+      });
+    return reads;
   }
 };
 

@@ -354,7 +354,7 @@ template <class K, class Arrangement> struct lookback {
     if constexpr (may_overflow) {
       states<group, C> none = stretch;
       set_identity<group, scans>(none);
-      return overflows<group, scans, false, levels * radix>(none, stretch);
+      return overflows<group, scans, false, radix>(none, stretch);
     } else {
       return false;
     }

@@ -111,7 +111,7 @@ template <class K, class Strip> struct piece_worker {
     return static_cast<std::size_t>(exchange_bytes(lane_threads) + stage_count * stage_bytes);
   }
   static std::int64_t state_bytes(const piece_arguments& of, int lane_threads) {
-    const std::int64_t stretches = threads / lane_threads;
+    const std::int64_t stretches = only_folds ? 0 : threads / lane_threads;
     return of.pieces * of.lanes * (components * (1 + stretches) + 1) * static_cast<std::int64_t>(sizeof(C));
   }
 
@@ -180,8 +180,8 @@ template <class K, class Strip> struct piece_worker {
           }
         });
     }
-    if (thread.writes) put(piece_at(piece), of.pieces * of.lanes, total);
-    if (!only_folds) put(stretch_at(), of.pieces * of.lanes * segments(), preceding);
+    if (thread.writes && !unfit) put(piece_at(piece), of.pieces * of.lanes, total);
+    if (!only_folds && !unfit) put(stretch_at(), of.pieces * of.lanes * segments(), preceding);
     if (thread.writes)
 #pragma unroll
       for (int lane = 0; lane < lanes; ++lane)
@@ -376,7 +376,10 @@ private:
 
   // ---- frames
 
-  /// Gives log-sums the piece's first element as their frame. False where that is none.
+  /// Gives log-sums a frame somewhat above the piece's first element. False where there is none. (Sums have
+  /// more room below than above, where float32 exponents have no bits to spare; below 2^-12 of the first
+  /// element, which they include, they are not.)
+  static constexpr float above = 8;
   template <class Uniforms>
   __device__ __forceinline__ bool frame_piece(states<group, C> (&state)[lanes], Uniforms& u) const {
     const auto& thread = strip_threads.thread;
@@ -390,6 +393,7 @@ private:
                              framed_all = framed_all && lane >= thread.valid;
                              carry = {C(0), C(0)};
                            }
+                           carry[0] = carry[0] + C(above);
                          });
     return framed_all;
   }
@@ -524,7 +528,7 @@ private:
   }
   /// Appends the first `count` of a batch; the others are identities. Log-sums are restated in the frame of
   /// the largest and added.
-  static constexpr int batch = 8;
+  static constexpr int batch = std::max(1, 16 / components);
   static __device__ __forceinline__ bool
   append_batch(states<group, C>& all, const states<group, C> (&next)[batch], std::int64_t count) {
     if constexpr (may_overflow) {

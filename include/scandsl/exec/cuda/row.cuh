@@ -208,6 +208,8 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
     for (int run = 0; run < Vectors; ++run) {
       if constexpr (!whole_tells<group, Holder, Framed>)
         suspect = suspect | (exists & overflows<group, Holder, Framed>(thread.carry[0], local[run]));
+      else
+        suspect = suspect | (exists & factors_overflow<group, Holder>(local[run]));
       preceding[run] = shuffle_before<group, Holder, Framed, Back>(local[run], 1);
       if (rank == 0) set_identity<group, Holder, Framed>(preceding[run]);
     }

@@ -84,21 +84,26 @@ inline int most_cluster_blocks(int device, int multiprocessors) {
 
 /// Where there is none, a device to plan for.
 inline cuda_device current_device() {
-  // What the first devices are is asked once, and kept in one word: multiprocessors, then blocks of a
-  // cluster.
+  // What the first devices are is asked once, and kept in one word: multiprocessors (24 bits), blocks of a
+  // cluster (8), a block's shared memory (32).
   static std::array<std::atomic<std::uint64_t>, 64> known{};
-  int index = 0, multiprocessors = 0;
+  int index = 0;
   if (cudaGetDevice(&index) != cudaSuccess) return {};
   const bool is_kept = static_cast<std::size_t>(index) < known.size();
   if (is_kept)
     if (const std::uint64_t word = known[static_cast<std::size_t>(index)].load(std::memory_order_relaxed))
-      return {static_cast<int>(word >> 32), static_cast<int>(word & 0xffffffff)};
-  if (cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, index) != cudaSuccess)
+      return {static_cast<int>(word >> 40), static_cast<int>(word >> 32 & 0xff),
+              static_cast<int>(word & 0xffffffff)};
+  cuda_device device;
+  if (cudaDeviceGetAttribute(&device.multiprocessors, cudaDevAttrMultiProcessorCount, index) != cudaSuccess ||
+      cudaDeviceGetAttribute(&device.shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, index) !=
+          cudaSuccess)
     return {};
-  const cuda_device device{multiprocessors, most_cluster_blocks(index, multiprocessors)};
+  device.cluster_blocks = most_cluster_blocks(index, device.multiprocessors);
   if (is_kept)
-    known[static_cast<std::size_t>(index)].store(static_cast<std::uint64_t>(device.multiprocessors) << 32 |
-                                                     static_cast<std::uint64_t>(device.cluster_blocks),
+    known[static_cast<std::size_t>(index)].store(static_cast<std::uint64_t>(device.multiprocessors) << 40 |
+                                                     static_cast<std::uint64_t>(device.cluster_blocks) << 32 |
+                                                     static_cast<std::uint64_t>(device.shared_bytes),
                                                  std::memory_order_relaxed);
   return device;
 }

@@ -144,8 +144,8 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
     for (int lane = 0; lane < Lanes; ++lane) {
       preceding[lane] = shuffle_before<group, Holder, Framed, Back>(local[lane], lane_threads & 31);
       if (in_warp < lane_threads) set_identity<group, Holder, Framed>(preceding[lane]);
-      suspect = suspect |
-                (exists & overflows<group, Holder, Framed, Threads / 32>(thread.carry[lane], local[lane]));
+      suspect = suspect | (exists & (lane < thread.valid) &
+                           overflows<group, Holder, Framed, Threads / 32>(thread.carry[lane], local[lane]));
     }
     if (in_warp >= 32 - lane_threads) {
 #pragma unroll
