@@ -196,7 +196,8 @@ TEST_CASE("few lanes side by side are cut into pieces for all multiprocessors", 
   CHECK(pieces(1024, 1 << 16).pieces == 8);
   const cuda_kernel_plan uneven = pieces(70 * 64, 1 << 20);
   CHECK(uneven.pieces > 2);
-  CHECK(static_cast<double>(70 * uneven.pieces) / (132 * ((70 * uneven.pieces + 131) / 132)) > 0.9);
+  const std::int64_t uneven_blocks = 70 * uneven.pieces;
+  CHECK(10 * uneven_blocks > 9 * 132 * ((uneven_blocks + 131) / 132));
   // Long chunks are lanes, each of which is cut.
   CHECK(pieces(64, 1 << 20, 1 << 18).pieces > 30);
   CHECK(pieces(64, 1 << 20, 1 << 18).chunk_dimension >= 0);
