@@ -37,8 +37,8 @@ SPILLS = [
     ("decayed_sum.gradient_without_decay bfloat16 stream row*", 64),
     ("decayed_sum.gradient_without_decay_per_lane * stream strip*", 8),
     # 512 threads leave 128. What a thread knows of its lanes waits while they are gone through.
-    ("logcumsumexp * piece strip*", 24),
     ("decayed_sum* piece strip*", 60),
+    ("* piece strip*", 40),
     # A look-back's blocks and their scouts leave 96. The numbers and addresses of the tiles that a block has
     # begun wait between the turns of its loop.
     ("logcumsumexp * lookback row*", 28),
