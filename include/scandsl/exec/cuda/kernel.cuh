@@ -522,6 +522,16 @@ template <class Group, int Scan> constexpr bool find_scales() {
   return false;
 }
 template <class Group, int Scan> inline constexpr bool scales = find_scales<Group, Scan>();
+/// Whether the combine of some scan in Holder multiplies: a stretch of it may be unfit for being combined.
+template <class Group, class Holder>
+inline constexpr bool any_scales = [] {
+  bool any = false;
+  for_each_index(sequence_of<Holder>{}, [&]<int S>(index_constant<S>) { any = any || scales<Group, S>; });
+  return any;
+}();
+/// Whether component K of a scan is a factor: it has identity 1, and the combine multiplies.
+template <class Group, int Scan, int K>
+inline constexpr bool is_factor = scales<Group, Scan> && identity_of<Group, Scan, K> == 1.0;
 
 /// Whether it does not matter in which order the scan's elements are combined: sums, products, extrema.
 template <class Group, int Scan> constexpr bool find_commutes() {
@@ -581,12 +591,12 @@ template <class Group, class Holder, bool Framed> constexpr bool find_whole_tell
 template <class Group, class Holder, bool Framed>
 inline constexpr bool whole_tells = find_whole_tells<Group, Holder, Framed>();
 
-/// Whether a factor (a component with identity 1 that a combine multiplies by) is not finite.
+/// Whether a factor is not finite.
 template <class Group, class Holder, class C>
 __device__ __forceinline__ bool factors_overflow(const states<Group, C>& stretch) {
   bool overflow = false;
   for_components<Group, Holder>([&]<int S, int K>(index_constant<S>, index_constant<K>) {
-    if constexpr (scales<Group, S> && identity_of<Group, S, K> == 1.0) {
+    if constexpr (is_factor<Group, S, K>) {
       const C own = std::get<K>(state_of<S>(stretch));
       overflow = overflow | !(own - own == C(0));
     }
@@ -595,7 +605,7 @@ __device__ __forceinline__ bool factors_overflow(const states<Group, C>& stretch
 }
 
 /// Up to which magnitude a component of each of `Joined` stretches stays finite in what they make together:
-/// factors, whose identity is 1, where their product does; what is added to others while the product of
+/// factors where their product does; what is added to others while the product of
 /// factors is above 1 (Growing), or is not. Of float32, or of float64.
 template <class C, int Joined> constexpr double largest_joined(bool factor, bool growing) {
   constexpr int exponents = std::is_same_v<C, double> ? 1022 : 126;
@@ -618,7 +628,7 @@ __device__ __forceinline__ bool overflows(const states<Group, C>& carry, const s
   bool suspect = false, growing = false;
   if constexpr (Joined > 1)
     for_components<Group, Holder, Framed>([&]<int S, int K>(index_constant<S>, index_constant<K>) {
-      if constexpr (scales<Group, S> && identity_of<Group, S, K> == 1.0) {
+      if constexpr (is_factor<Group, S, K>) {
         const C own = std::get<K>(state_of<S>(stretch));
         growing = growing | (own > C(1)) | (own < C(-1));
       }
@@ -631,7 +641,7 @@ __device__ __forceinline__ bool overflows(const states<Group, C>& carry, const s
     } else if constexpr (scales<Group, S> && identity - identity == 0.0) {
       bool fits = own - own == C(0);
       if constexpr (Joined > 1) {
-        constexpr bool factor = identity == 1.0;
+        constexpr bool factor = is_factor<Group, S, K>;
         const C limit = growing ? static_cast<C>(largest_joined<C, Joined>(factor, true))
                                 : static_cast<C>(largest_joined<C, Joined>(factor, false));
         fits = (own <= limit) & (own >= -limit);

@@ -125,13 +125,6 @@ template <class K> struct tile_policy {
   }();
 };
 
-template <class K> constexpr cuda_tile_shape tile_shape() {
-  using policy = tile_policy<K>;
-  return {policy::strip_lanes,      policy::strip_steps,        policy::strip_threads,  policy::width,
-          policy::row_vectors,      policy::fewest_row_threads, policy::takes_pieces,   policy::looks_back,
-          policy::lookback_vectors, policy::clusters,           policy::cluster_vectors};
-}
-
 template <int Tensors> void copy_dimension(const dimension& from, strided_dimension<Tensors>& to) {
   to.extent = from.extent;
   if (from.extent < (std::int64_t{1} << 31)) to.by = small_divisor::of(from.extent);
@@ -421,13 +414,17 @@ void launch_lookback(const typename K::arguments& a, lookback_arguments book, st
 
 template <class K> using piece_worker_of = piece_worker<K, piece_strip_of<K>>;
 
-/// tile_shape, and the shared memory that goes with it.
-template <class K> cuda_tile_shape full_shape() {
-  cuda_tile_shape shape = tile_shape<K>();
-  if constexpr (tile_policy<K>::takes_pieces)
+/// What a plan needs to know of K's kernels.
+template <class K> cuda_tile_shape tile_shape() {
+  using policy = tile_policy<K>;
+  cuda_tile_shape shape{policy::strip_lanes,  policy::strip_steps,    policy::strip_threads,
+                        policy::width,        policy::row_vectors,    policy::fewest_row_threads,
+                        policy::takes_pieces, policy::looks_back,     policy::lookback_vectors,
+                        policy::clusters,     policy::cluster_vectors};
+  if constexpr (policy::takes_pieces)
     shape.piece_shared_bytes =
         static_cast<int>(piece_worker_of<K>::shared_bytes(cuda_piece_policy::most_lane_threads));
-  if constexpr (tile_policy<K>::looks_back)
+  if constexpr (policy::looks_back)
     shape.lookback_shared_bytes = static_cast<int>(lookback<K, lookback_row_of<K>>::shared_bytes());
   return shape;
 }
@@ -537,7 +534,7 @@ private:
   std::int64_t bytes = 0;
 
   static cuda_tile_shape shape_of(bool parallel, bool in_place) {
-    cuda_tile_shape shape = full_shape<K>();
+    cuda_tile_shape shape = tile_shape<K>();
     shape.lookback = shape.lookback && parallel;
     shape.pieces = shape.pieces && parallel && !in_place;
     return shape;

@@ -54,11 +54,7 @@ template <class K, class Arrangement> struct lookback {
   static constexpr int components = component_capacity<group>;
   static constexpr int words = components * words_of<C>;
   /// Whether a tile's aggregate may be unfit for combining.
-  static constexpr bool may_overflow = [] {
-    bool any = false;
-    for_each_index(sequence_of<scans>{}, [&]<int S>(index_constant<S>) { any = any || scales<group, S>; });
-    return any;
-  }();
+  static constexpr bool may_overflow = any_scales<group, scans>;
   static constexpr bool framed = can_be_framed<K, 0>;
 
   struct tile_name {
@@ -641,12 +637,7 @@ template <class K, class Arrangement> struct lookback {
 #pragma unroll
     for (int run = 0; run < runs; ++run) {
       before[run] = preceding_run(slot, run);
-      for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
-        if constexpr (is_log_sum<group, Scan>) {  // an empty sum in a frame is no running maximum
-          auto& [m, s] = state_of<Scan>(before[run]);
-          if (s == C(0)) m = static_cast<C>(identity_of<group, Scan, 0>);
-        }
-      });
+      leave_frames<group, scans>(before[run]);
       combine_onto<group, scans>(block_threads.thread.carry[0], before[run]);
     }
     here.template finish<0, false>(before);

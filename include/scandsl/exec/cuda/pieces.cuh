@@ -72,11 +72,7 @@ template <class K, class Strip> struct piece_worker {
       only_reduces<group, 0> && stage_of<group, stage_kind::sweep, 0>.stores.count == 0;
   /// Whether stretches may be unfit for being combined. Then lanes are gone through once more, and must not
   /// have been written meanwhile: such programs cannot work in place.
-  static constexpr bool may_overflow = [] {
-    bool any = false;
-    for_each_index(sequence_of<scans>{}, [&]<int S>(index_constant<S>) { any = any || scales<group, S>; });
-    return any;
-  }();
+  static constexpr bool may_overflow = any_scales<group, scans>;
   static constexpr int stage_count = cuda_piece_policy::stages, stage_bytes = tile_type::stage_bytes;
 
   const typename K::arguments& a;
@@ -211,7 +207,7 @@ template <class K, class Strip> struct piece_worker {
     auto& thread = strip_threads.thread;
     walk_state<K, lanes>::copy(given, thread);
 #pragma unroll
-    for (int lane = 0; lane < lanes; ++lane) close_frame(thread.carry[lane]);
+    for (int lane = 0; lane < lanes; ++lane) leave_frames<group, scans>(thread.carry[lane]);
     const std::int64_t mine = steps_of_mine();
 #pragma unroll 1
     for (std::int64_t at = given.from; at < mine; at += steps) {
@@ -314,7 +310,7 @@ private:
                                       states<group, C> (&state)[lanes]) const {
     if (strip_threads.thread.valid == 0) return;
 #pragma unroll
-    for (int lane = 0; lane < lanes; ++lane) close_frame(state[lane]);
+    for (int lane = 0; lane < lanes; ++lane) leave_frames<group, scans>(state[lane]);
     for_components<group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
 #pragma unroll
       for (int lane = 0; lane < lanes; ++lane)
@@ -322,14 +318,13 @@ private:
             static_cast<kept_type>(std::get<Component>(state_of<S>(state[lane])));
     });
   }
-  /// An empty sum in some frame is no running maximum.
-  static __device__ __forceinline__ void close_frame(states<group, C>& state) {
-    for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
-      if constexpr (is_log_sum<group, Scan>) {
-        auto& [m, s] = state_of<Scan>(state);
-        if (s == C(0)) m = static_cast<C>(identity_of<group, Scan, 0>);
-      }
+  static __device__ __forceinline__ states<group, C> kept_at(const kept_type* from, std::int64_t apart) {
+    states<group, C> state;
+    for_components<group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
+      std::get<Component>(state_of<S>(state)) =
+          static_cast<C>(from[component_index<group, scans>(S, Component) * apart]);
     });
+    return state;
   }
 
   // ---- stages: each thread reads what it alone had fetched
@@ -468,11 +463,7 @@ private:
       const kept_type* const from = stretch_at();
       const std::int64_t apart = of.pieces * of.lanes * segments();
 #pragma unroll
-      for (int lane = 0; lane < lanes; ++lane)
-        for_components<group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
-          std::get<Component>(state_of<S>(in_piece[lane])) =
-              static_cast<C>(from[component_index<group, scans>(S, Component) * apart + lane]);
-        });
+      for (int lane = 0; lane < lanes; ++lane) in_piece[lane] = kept_at(from + lane, apart);
     }
     // A thread has a column, or some, and a share of the pieces; then the first ones a column and all shares.
     const int which = threads > columns ? static_cast<int>(threadIdx.x) / columns : 0;
@@ -581,11 +572,7 @@ private:
       for (int i = 0; i < batch; ++i) {
         set_identity<group, scans>(next[i]);
         if (number + i < end) {
-          for_components<group, scans>(
-              [&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
-                std::get<Component>(state_of<S>(next[i])) =
-                    static_cast<C>(from[component_index<group, scans>(S, Component) * apart]);
-              });
+          next[i] = kept_at(from, apart);
           if constexpr (may_overflow) suspect = suspect | (from[components * apart] != kept_type(0));
         }
         from += of.lanes;

@@ -27,7 +27,7 @@ cuda_kernel_summary summarise(const program& p, const walk_table& table, const p
   using fast = typename K::framed;
   using group = typename fast::group;
   using policy = tile_policy<K>;
-  cuda_kernel_summary result{p, table, plan_cuda_kernel(p, table, bound, space, full_shape<K>(), device)};
+  cuda_kernel_summary result{p, table, plan_cuda_kernel(p, table, bound, space, tile_shape<K>(), device)};
   auto a = make_arguments<K>(result.plan, p, table, bound, space);
   const std::int64_t saved = saved_bytes<K>(result.plan, a);
   with_arrangement<K>(result.plan, a, [&]<class A>(std::type_identity<A>) {

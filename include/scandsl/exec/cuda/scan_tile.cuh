@@ -63,13 +63,7 @@ template <class K, class Arrangement> struct tile_scanner {
   __device__ __forceinline__ void scan_in_order(Tile& now, states<group, C> (&before)[runs]) {
     auto& thread = threads.thread;
 #pragma unroll
-    for (int lane = 0; lane < lanes; ++lane)
-      for_each_index(sequence_of<scans_in<group, S>>{}, [&]<int Scan>(index_constant<Scan>) {
-        if constexpr (is_log_sum<group, Scan>) {  // an empty sum in some frame is no running maximum
-          auto& carry = state_of<Scan>(thread.carry[lane]);
-          if (carry[1] == C(0)) carry[0] = static_cast<C>(identity_of<group, Scan, 0>);
-        }
-      });
+    for (int lane = 0; lane < lanes; ++lane) leave_frames<group, scans_in<group, S>>(thread.carry[lane]);
     auto u = Tile::template fold_stage<S>::evaluate_uniforms(a.parameters);
 #pragma unroll
     for (int run = 0; run < runs; ++run)

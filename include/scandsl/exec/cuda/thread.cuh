@@ -279,6 +279,17 @@ template <class C> __device__ __forceinline__ C exp_in_frame(C x, C m) {
   return C(exp2_approximate((static_cast<float>(x) - static_cast<float>(m)) * 1.4426950408889634F));
 }
 
+/// Takes log-sums in Holder out of their frames: an empty sum in some frame is no running maximum.
+template <class Group, class Holder, class C>
+__device__ __forceinline__ void leave_frames(states<Group, C>& state) {
+  for_each_index(sequence_of<Holder>{}, [&]<int Scan>(index_constant<Scan>) {
+    if constexpr (is_log_sum<Group, Scan>) {
+      auto& [m, s] = state_of<Scan>(state);
+      if (s == C(0)) m = static_cast<C>(identity_of<Group, Scan, 0>);
+    }
+  });
+}
+
 /// 1 / sum of a sum in a frame, which is neither tiny nor huge: with the error of reciprocal_approximate for
 /// operands of 16 bits, else rounded once, near enough.
 template <class C> __device__ __forceinline__ C reciprocal_of_sum(C sum) {
