@@ -156,12 +156,27 @@ TEST_CASE("stretches that overflow alone, or only together", "[cuda][rows]") {
   };
   for (const auto [count, steps, strided] :
        {lanes{2, 16384, false}, lanes{2, 40000, false}, lanes{500, 8192, false}, lanes{4000, 700, false},
-        lanes{2, 300000, false}, lanes{4096, 1100, true}, lanes{64, 16384, true}, lanes{64, 40000, true}})
+        lanes{2, 300000, false}, lanes{1, 3000000, false}, lanes{3, 1100000, false}, lanes{4096, 1100, true},
+        lanes{64, 16384, true}, lanes{64, 40000, true}})
     for (const data kind : {data::growing, data::growing_slowly, data::growing_fast}) {
       CAPTURE(count, steps, strided, static_cast<int>(kind));
       CHECK(error_of<long_decay, float>({count, steps, kind}, how{.strided = strided}) < 1e-4);
       CHECK(error_of<long_decay, float>({count, steps, kind}, how{.strided = strided, .in_place = true}) <
             1e-4);
+    }
+}
+
+TEST_CASE("few rows of hundreds of tiles", "[cuda][rows]") {
+  // More than the scanner's warps look at in a round; rows that begin and end within one.
+  for (const auto& [count, steps] : {std::pair{1, 3000001}, {3, 1100000}, {40, 100003}})
+    for (const double backwards : {0.0, 1.0}) {
+      CAPTURE(count, steps, backwards);
+      for (const data kind : {data::plain, data::wide, data::masked}) {
+        CAPTURE(static_cast<int>(kind));
+        CHECK(error_of<long_log, float>({count, steps, kind}, backwards) < 1e-5);
+        CHECK(error_of<long_log, bfloat16>({count, steps, kind}, backwards) < 0x1p-8);
+      }
+      CHECK(error_of<long_decay, float>({count, steps, data::plain}, backwards) < 1e-4);
     }
 }
 

@@ -79,13 +79,15 @@ struct cuda_piece_policy {
 
 /// Sizes of the look-back (exec/cuda/lookback.cuh).
 struct cuda_lookback_policy {
-  static constexpr int threads = 512, blocks_resident = 1;
+  static constexpr int threads = 256, blocks_resident = 2;
+  /// Of the block that adds up what the others publish.
+  static constexpr int scanner_warps = 8;
   /// Tiles that a block folds before it finishes one.
   static constexpr int delay = 3;
   /// What a thread holds of a tile, in bytes of all operands: several tiles wait in shared memory.
   static constexpr int held_bytes = 64;
   /// Shared memory of one block.
-  static constexpr int shared_bytes = 224 * 1024;
+  static constexpr int shared_bytes = 112 * 1024;
   /// A walk keeps the device busy from so many blocks a multiprocessor on.
   static constexpr int blocks_of_a_walk = 2;
 };
@@ -192,7 +194,7 @@ inline bool takes_lanes_apart(const walk_table& table, const cuda_kernel_plan& p
 /// Turns a walk of few blocks along rows of many tiles into a look-back.
 inline void consider_lookback(const walk_table& table, cuda_kernel_plan& plan, const cuda_tile_shape& shape,
                               const cuda_device& device, std::int64_t blocks, std::int64_t length) {
-  if (!shape.lookback || shape.lookback_shared_bytes > device.shared_bytes ||
+  if (!shape.lookback || shape.lookback_shared_bytes > device.shared_bytes || device.multiprocessors < 2 ||
       !takes_lanes_apart(table, plan) ||
       blocks >= std::int64_t{cuda_lookback_policy::blocks_of_a_walk} * device.multiprocessors)
     return;

@@ -386,12 +386,12 @@ using lookback_row_of =
 template <class K>
 lookback_arguments make_lookback(const cuda_kernel_plan& plan, const typename K::arguments& a,
                                  std::int64_t& bytes) {
-  using kernel_type = lookback<K, lookback_row_of<K>>;
-  const std::int64_t rows = lookback_row_of<K>::blocks(a);
-  const lookback_arguments book =
-      lookback_arguments::of(plan.lookback_tiles, rows, kernel_type::levels, kernel_type::log2_radix);
-  bytes = 256 +
-          rows * book.states * tile_policy<K>::state_words * static_cast<std::int64_t>(sizeof(std::uint64_t));
+  lookback_arguments book;
+  book.tiles = plan.lookback_tiles;
+  book.rows = lookback_row_of<K>::blocks(a);
+  const int of_tile = lookback<K, lookback_row_of<K>>::may_overflow ? 3 : 2;
+  bytes = 256 + book.rows * book.tiles * of_tile * tile_policy<K>::state_words *
+                    static_cast<std::int64_t>(sizeof(std::uint64_t));
   return book;
 }
 
@@ -406,8 +406,8 @@ void launch_lookback(const typename K::arguments& a, lookback_arguments book, st
   book.words = reinterpret_cast<std::uint64_t*>(static_cast<char*>(scratch) + 256);
   check(cudaMemsetAsync(scratch, 0, static_cast<std::size_t>(bytes), stream), "clearing the workspace");
   using kernel_type = lookback<K, lookback_row_of<K>>;
-  const std::int64_t blocks = std::min<std::int64_t>(tiles, std::int64_t{device.multiprocessors} *
-                                                                cuda_lookback_policy::blocks_resident);
+  const std::int64_t blocks = std::min<std::int64_t>(tiles + 1, std::int64_t{device.multiprocessors} *
+                                                                    cuda_lookback_policy::blocks_resident);
   launch_kernel(lookback_kernel<K, lookback_row_of<K>>,
                 {blocks, kernel_type::all_threads, kernel_type::shared_bytes()}, stream, a, book);
 }

@@ -14,27 +14,17 @@ struct lookback_arguments {
   std::uint64_t* words = nullptr;
   std::int64_t tiles = 1;  ///< of one row
   std::int64_t rows = 1;
-  /// First states of: the tiles' aggregates, the levels of groups, the chain, and inclusive states.
-  std::int64_t level[6] = {};
-  std::int64_t states = 0;  ///< of one row
-
-  static lookback_arguments of(std::int64_t tiles, std::int64_t rows, int levels, int log2_radix) {
-    lookback_arguments a;
-    a.tiles = tiles;
-    a.rows = rows;
-    for (int l = 0; l <= levels; ++l) {
-      a.level[l] = a.states;
-      a.states += (tiles >> (l * log2_radix)) + 1;
-    }
-    a.level[levels + 1] = a.states;
-    a.states += tiles;
-    return a;
-  }
+};
+/// What is published of a tile.
+enum class tile_state {
+  own,     ///< what it comes to; of a row's first tile: with what the row begins with
+  before,  ///< what precedes it in its row
+  past,    ///< the scan's state past it, where states may overflow
 };
 
 /// What a published word says of itself.
 enum class published : std::uint32_t {
-  nothing = 0,
+  nothing = 0,  ///< yet
   state = 1,
   overflowed = 2,  ///< no state: combined, it might make a NaN that the scan in order does not make
 };
@@ -62,7 +52,7 @@ template <class C> __device__ __forceinline__ C from_words(const std::uint32_t (
     return __hiloint2double(static_cast<int>(word[1]), static_cast<int>(word[0]));
 }
 
-// ---- named barriers between a block's threads and its scouts: one side arrives, the other waits
+// ---- named barriers between a block's threads and its messenger: one side arrives, the other waits
 
 template <int Threads> __device__ __forceinline__ void arrive_at(int id) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "n"(Threads) : "memory");
