@@ -47,7 +47,11 @@ TEST_CASE("the gradients in two passes of tensors of any rank, in any layout") {
           INFO(c);
           const results expected = o.expected_with_cotangents(3);
           CHECK(wrong(o, expected, false, classes > 1) == "");
-          if (classes == 1) CHECK(norm(o.x_gradient.read()) + norm(o.weight_gradient.read()) == 0);
+          if (classes == 1) {  // what is left of 1 - 1, in float32 at least
+            const double left = 3 * 6e-7 * (norm(o.x.read()) + norm(o.weight.read()));
+            CHECK(norm(o.x_gradient.read()) <= left);
+            CHECK(norm(o.weight_gradient.read()) <= left);
+          }
         }
 }
 
