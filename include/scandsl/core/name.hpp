@@ -37,6 +37,16 @@ template <std::size_t N> struct fixed_string {
   constexpr name value() const { return make_name(std::string_view(text, N - 1)); }
 };
 
+/// How many of Named::text are `id`. (A fold of comparisons over the pack gives 2 for "x" among "x" and "y"
+/// with g++ 14.2.)
+template <class... Named> constexpr int count_names(const name& id) {
+  const name all[] = {Named::text.value()..., name{}};
+  int count = 0;
+  for (std::size_t i = 0; i < sizeof...(Named); ++i)
+    if (all[i] == id) ++count;
+  return count;
+}
+
 /// A set of axis names, kept in the order they were met (that order is only used for printing).
 struct axis_list {
   static constexpr int capacity = 16;

@@ -88,7 +88,7 @@ template <const program& P, class B> void check_known() {
   static_assert(sizeof(check::known<(P.find_tensor(id) >= 0 || P.find_parameter(id) >= 0), B::text>) > 0);
 }
 template <class B, class... All> void check_once() {
-  constexpr int times = ((B::text.value() == All::text.value() ? 1 : 0) + ...);
+  constexpr int times = count_names<All...>(B::text.value());
   static_assert(sizeof(check::bound_once<times == 1, B::text>) > 0);
 }
 

@@ -97,7 +97,7 @@ private:
       constexpr bool is_value = detail::is_value<result>();
       static_assert(sizeof(check::function_gives_value<is_value>) > 0);
       if constexpr (is_value) {
-        constexpr name outside = leaves_of<expression_of<result>>().items[0].id;
+        constexpr name outside = first_name<expression_of<result>>();
         static_assert(sizeof(check::function_is_closed<outside == name{}, check::shown<outside>()>) > 0);
         return rule_fits && outside == name{};
       }

@@ -55,5 +55,12 @@ template <class... E> constexpr leaf_list leaves_of() {
   (E::list_leaves(list), ...);
   return list;
 }
+/// The first name that expressions load; none where they load nothing. (Assigned, for a constant that is made
+/// as a copy of it crashes g++ 13.2.)
+template <class... E> constexpr name first_name() {
+  name found;
+  found = leaves_of<E...>().items[0].id;
+  return found;
+}
 
 }  // namespace scandsl

@@ -402,15 +402,12 @@ using primitive_list =
 inline constexpr int count = static_cast<int>(std::tuple_size_v<primitive_list>);
 template <int I> using at = std::tuple_element_t<static_cast<std::size_t>(I), primitive_list>;
 
+template <class P, class List> inline constexpr int position_in = 0;
+template <class P, class First, class... Rest>
+  requires(!std::is_same_v<P, First>)
+inline constexpr int position_in<P, std::tuple<First, Rest...>> = 1 + position_in<P, std::tuple<Rest...>>;
 /// The position of P in primitive_list: how a program, which is a plain value, names a function.
-template <class P> constexpr int index_of() {
-  return []<class... Q>(std::type_identity<std::tuple<Q...>>) {
-    int position = 0, found = -1;
-    ((std::is_same_v<P, Q> ? void(found = position) : void(), ++position), ...);
-    return found;
-  }(std::type_identity<primitive_list>{});
-}
-template <class P> inline constexpr int index = index_of<P>();
+template <class P> inline constexpr int index = position_in<P, primitive_list>;
 
 /// What kind of value the function takes as an operand: a condition as the first of select and as all of and,
 /// or and not; an integer where nothing else will do. (Functions on integers take them in place of real

@@ -200,16 +200,16 @@ template <class F, class... A> constexpr int state_size_of_result() {
   if constexpr (std::is_invocable_v<F, A...>) return state_size<std::invoke_result_t<F, A...>>;
   return -1;
 }
-template <class... T> constexpr leaf_list leaves_of_state(std::type_identity<state_of<T...>>) {
-  return leaves_of<expression_of<T>...>();
+template <class... T> constexpr name first_name_of_state(std::type_identity<state_of<T...>>) {
+  return first_name<expression_of<T>...>();
 }
 /// The first name that a function gives back without having been given it.
 template <class F, class... A> constexpr name name_from_outside() {
   using result = std::invoke_result_t<F, A...>;
   if constexpr (is_state<result>)
-    return leaves_of_state(std::type_identity<result>{}).items[0].id;
+    return first_name_of_state(std::type_identity<result>{});
   else
-    return leaves_of<expression_of<result>>().items[0].id;
+    return first_name<expression_of<result>>();
 }
 
 /// Checks the parts of a scan operator on stand-ins for what they are given; `Probe`s for the scanned

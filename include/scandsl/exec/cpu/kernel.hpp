@@ -1,5 +1,6 @@
 #pragma once
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "scandsl/exec/cpu/integers.hpp"
@@ -90,7 +91,7 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
     template <int I> value_of_node<Group, I, pack> read(index_constant<I>) const {
       const pack value = pack::load_unaligned(address(frame.streams[Group::plan.stream_of[I]]));
       if constexpr (is_integer(Group::value.nodes[I]))
-        return xsimd::bitwise_cast<typename arithmetic<pack>::integer>(value);
+        return std::bit_cast<typename arithmetic<pack>::integer>(value);
       else
         return value;
     }
@@ -164,7 +165,7 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
                      constexpr int kept = stage_of<Group, Kind, Index>.keeps[S];
                      C* const to = here.address(here.frame.streams[Group::plan.stream_of[kept]]);
                      if constexpr (is_integer(Group::value.nodes[kept]))
-                       xsimd::bitwise_cast<pack>(get<kept>(u, v)).store_unaligned(to);
+                       std::bit_cast<pack>(get<kept>(u, v)).store_unaligned(to);
                      else
                        get<kept>(u, v).store_unaligned(to);
                    });

@@ -218,7 +218,7 @@ std::int64_t run_typed(const cuda& executor, const problem& bound, const iterati
 
 /// The element types that bindings say; any_type where it is known at run time only.
 template <class... B> struct types_of_bindings {
-  static constexpr bool bind(const name& id) { return ((B::text.value() == id) || ...); }
+  static constexpr bool bind(const name& id) { return count_names<B...>(id) > 0; }
   template <name Id> static constexpr auto find() { return std::type_identity<float>{}; }  // not bound
   template <name Id, class First, class... Rest> static constexpr auto find() {
     if constexpr (First::text.value() != Id)
