@@ -406,8 +406,10 @@ template <class P, class List> inline constexpr int position_in = 0;
 template <class P, class First, class... Rest>
   requires(!std::is_same_v<P, First>)
 inline constexpr int position_in<P, std::tuple<First, Rest...>> = 1 + position_in<P, std::tuple<Rest...>>;
-/// The position of P in primitive_list: how a program, which is a plain value, names a function.
-template <class P> inline constexpr int index = position_in<P, primitive_list>;
+/// The position of P in primitive_list: how a program, which is a plain value, names a function. -1: not
+/// there.
+template <class P>
+inline constexpr int index = position_in<P, primitive_list> < count ? position_in<P, primitive_list> : -1;
 
 /// What kind of value the function takes as an operand: a condition as the first of select and as all of and,
 /// or and not; an integer where nothing else will do. (Functions on integers take them in place of real
