@@ -64,7 +64,7 @@ struct shape_of_run {
   }
 };
 const shape_of_run shapes[] = {
-    {1, 300001, false}, {1, 262144, false}, {3, 140000, false}, {40, 20000, true}, {64, 8192, true}};
+    {1, 5000001, false}, {1, 262144, false}, {3, 140000, false}, {40, 20000, true}, {64, 8192, true}};
 
 template <const program& P> std::int64_t bytes_for(const shape_of_run& s) {
   return workspace_bytes<P>(x = shape<float>(s.along_b(), s.along_n()),
@@ -164,14 +164,14 @@ TEST_CASE("a graph replayed a thousand times on changing data", "[cuda][replay]"
 
 TEST_CASE("three hundred launches in a row, on one workspace that every shape uses", "[cuda][replay]") {
   const std::size_t bytes = largest_workspace();
-  const device_memory memory(bytes), round(sizeof(unsigned)), from(std::size_t{4000000}),
-      to(std::size_t{4000000}), other(std::size_t{4000000});
+  const device_memory memory(bytes), round(sizeof(unsigned)), from(std::size_t{20000004}),
+      to(std::size_t{20000004}), other(std::size_t{20000004});
   const stream queue;
   fill_with_noise(memory, bytes, 2);
   must(cudaMemset(round.data, 0, sizeof(unsigned)));
   for (int i = 0; i < 300; ++i) {
     const shape_of_run& s = shapes[i % 5];
-    REQUIRE(s.count() * 4 <= 4000000);
+    REQUIRE(s.count() * 4 <= 20000004);
     fill<<<264, 256, 0, queue.on>>>(from.floats(), s.count(), static_cast<const unsigned*>(round.data));
     launch<replayed_log>(s, from, other, {memory.data, static_cast<std::int64_t>(bytes)}, queue.on);
     launch<replayed_sum>(s, from, to, {memory.data, static_cast<std::int64_t>(bytes)}, queue.on);
@@ -217,7 +217,7 @@ TEST_CASE("a rerun gives the same bits", "[cuda][replay]") {
 }
 
 TEST_CASE("a run asks for its workspace once, which goes back behind it", "[cuda][replay]") {
-  const device_memory round(sizeof(unsigned)), from(std::size_t{4000000}), to(std::size_t{4000000});
+  const device_memory round(sizeof(unsigned)), from(std::size_t{20000004}), to(std::size_t{20000004});
   const stream queue;
   must(cudaMemset(round.data, 0, sizeof(unsigned)));
   for (int i = 0; i < 50; ++i) {

@@ -180,6 +180,51 @@ TEST_CASE("few rows of hundreds of tiles", "[cuda][rows]") {
     }
 }
 
+TEST_CASE("an overflow that factors of 0 follow leaves infinities, and no NaN", "[cuda][rows]") {
+  // Tiles of 4096 steps, each of which is fit by itself: after the third factor of 4 the sum is infinite, and
+  // then their products are 0.
+  for (const std::int64_t tiles : {9, 40, 600})
+    for (const std::int64_t begin : {0, 4096, 40 * 4096, 300 * 4096})
+      for (const std::int64_t apart : {2048, 4096}) {
+        const std::int64_t steps = tiles * 4096;
+        if (begin + 5 * 4096 > steps) continue;
+        CAPTURE(tiles, begin, apart);
+        const auto count = static_cast<std::size_t>(steps);
+        std::vector<float> values(count), factors(count, 1.0F), sums(count), in_order(count);
+        values[static_cast<std::size_t>(begin)] = 1e37F;
+        for (std::int64_t i = 0; i < 3; ++i)
+          factors[static_cast<std::size_t>(begin + 4096 + 5 + i * apart)] = 4;
+        for (std::int64_t s = begin + 4 * 4096; s < steps; ++s) factors[static_cast<std::size_t>(s)] = 0.5F;
+        problem bound = unbound_problem(long_decay);
+        const auto bind = [&](const name& id, std::vector<float>& memory) {
+          erased_view view{memory.data(), dtype::float32, true, 2, {}};
+          view.axis[0].push_back({1, steps});
+          view.axis[1].push_back({steps, 1});
+          bound.tensors[static_cast<std::size_t>(long_decay.find_tensor(id))] = {true, view};
+        };
+        bind(x.id, values);
+        bind(decay.id, factors);
+        bind(make_name("y"), sums);
+        run_on_gpu<long_decay, float>(bound);
+        float sum = 0;
+        for (std::size_t s = 0; s < count; ++s) in_order[s] = sum = sum * factors[s] + values[s];
+        CHECK(sums == in_order);
+      }
+}
+
+TEST_CASE("an infinity and a NaN, tiles apart", "[cuda][rows]") {
+  for (const std::int64_t steps : {9 * 4096 + 5, 300 * 4096})
+    for (const double backwards : {0.0, 1.0}) {
+      CAPTURE(steps, backwards);
+      row_operands operands(1, steps, data::plain);
+      operands.given[0][static_cast<std::size_t>(steps / 3)] = INFINITY;
+      CHECK(error_of<long_log, float>(operands, backwards) < 1e-5);
+      operands.given[0][static_cast<std::size_t>(steps / 2)] = NAN;
+      CHECK(error_of<long_log, float>(operands, backwards) < 1e-5);
+      CHECK(error_of<long_log, bfloat16>(operands, backwards) < 0x1p-8);
+    }
+}
+
 TEST_CASE("rows of several blocks: several sweeps", "[cuda][rows]") {
   for (const std::int64_t steps : lengths) {
     CAPTURE(steps);

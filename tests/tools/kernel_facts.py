@@ -39,8 +39,8 @@ SPILLS = [
     # 512 threads leave 128. What a thread knows of its lanes waits while they are gone through.
     ("decayed_sum* piece strip*", 60),
     ("* piece strip*", 40),
-    # A look-back's blocks and their scouts leave 96. The numbers and addresses of the tiles that a block has
-    # begun wait between the turns of its loop.
+    # Two blocks of a look-back and their messengers leave 112. The numbers and addresses of the tiles that a
+    # block has begun wait between the turns of its loop.
     ("logcumsumexp * lookback row*", 28),
     ("decayed_sum * lookback row*", 36),
     ("decayed_sum.program_per_lane * lookback row*", 28),

@@ -75,25 +75,26 @@ template <class K, class Arrangement> struct lookback {
   static constexpr int stage_bytes = tile_type::stage_bytes;
   static constexpr int kept_states = slots * components * (runs * threads + 3),
                        exchange_elements = Arrangement::exchange_elements(threads);
-  /// Shared memory, in order: stages; what the scanner's warps tell each other; what precedes each thread's
-  /// runs in a tile; the tile's aggregate, seed and prefix; the threads' exchange; flags and tickets.
+  /// Shared memory, in order: stages, or what the scanner's warps tell each other; what precedes each
+  /// thread's runs in a tile; the tile's aggregate, seed and prefix; the threads' exchange; flags and
+  /// tickets.
+  static constexpr std::size_t all_stage_bytes =
+      std::max(static_cast<std::size_t>(stage_count * stage_bytes),
+               sizeof(std::uint64_t) * scanner<group, C>::told_words);
   static constexpr std::size_t shared_bytes() {
-    return static_cast<std::size_t>(stage_count * stage_bytes) +
-           sizeof(std::uint64_t) * scanner<group, C>::told_words +
-           sizeof(C) * static_cast<std::size_t>(kept_states + exchange_elements) +
+    return all_stage_bytes + sizeof(C) * static_cast<std::size_t>(kept_states + exchange_elements) +
            sizeof(std::uint32_t) * static_cast<std::size_t>(2 * slots + 2 * tickets + 1);
   }
 
   static __device__ __forceinline__ C* behind_stages(unsigned char* shared) {
-    return reinterpret_cast<C*>(shared + stage_count * stage_bytes +
-                                sizeof(std::uint64_t) * scanner<group, C>::told_words);
+    return reinterpret_cast<C*>(shared + all_stage_bytes);
   }
   __device__ __forceinline__ lookback(const typename K::arguments& given, const lookback_arguments& where,
                                       unsigned char* shared)
       : a(given), all{where}, block_threads(given, behind_stages(shared) + kept_states), stages(shared),
-        told(reinterpret_cast<std::uint64_t*>(shared + stage_count * stage_bytes)),
-        preceding(behind_stages(shared)), aggregate(preceding + slots * components * runs * threads),
-        seed(aggregate + slots * components), prefix(seed + slots * components) {
+        told(reinterpret_cast<std::uint64_t*>(shared)), preceding(behind_stages(shared)),
+        aggregate(preceding + slots * components * runs * threads), seed(aggregate + slots * components),
+        prefix(seed + slots * components) {
     std::uint32_t* const flags = reinterpret_cast<std::uint32_t*>(block_threads.exchange + exchange_elements);
     unfit_tile = flags;
     in_frame = flags + slots;

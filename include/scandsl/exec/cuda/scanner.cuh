@@ -9,8 +9,14 @@ namespace scandsl::cuda_detail {
 template <class Group, class C> struct published_states {
   using scans = scans_in<Group, 0>;
   static constexpr int words = component_capacity<Group> * words_of<C>;
-  /// Whether a tile's state may be unfit for combining.
-  static constexpr bool may_overflow = any_scales<Group, scans>;
+  /// Whether a tile's state may be unfit for combining. (Log-sums multiply by what is 1 at most.)
+  static constexpr bool may_overflow = [] {
+    bool any = false;
+    for_each_index(sequence_of<scans>{}, [&]<int S>(index_constant<S>) {
+      any = any || (scales<Group, S> && !is_log_sum<Group, S>);
+    });
+    return any;
+  }();
 
   const lookback_arguments& book;
 
@@ -83,6 +89,21 @@ template <class Group, class C> struct published_states {
       return false;
     }
   }
+  /// Whether states that are fit have overflowed when they were combined, of a row from its beginning or of a
+  /// stretch of it: what follows them in the row may be NaN, where the scan in order has an infinity.
+  static __device__ __forceinline__ bool bursts(const states<Group, C>& state, bool from_beginning) {
+    bool burst = false;
+    if constexpr (may_overflow) {
+      for_components<Group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
+        constexpr double identity = identity_of<Group, S, Component>;
+        if constexpr (scales<Group, S> && identity - identity == 0.0) {
+          const C own = std::get<Component>(state_of<S>(state));
+          if (is_live<Group, S, Component> || !from_beginning) burst = burst | !(own - own == C(0));
+        }
+      });
+    }
+    return burst;
+  }
   /// Whether a scan's state is such that a stretch combined with it may make one.
   static __device__ __forceinline__ bool infinite(const states<Group, C>& carry) {
     if constexpr (may_overflow) {
@@ -147,28 +168,30 @@ private:
       const int count = missing == 0 ? 32 : __ffs(static_cast<int>(missing)) - 1;
       if (count > counted) {
         counted = count;
-        unfit = __ballot_sync(~0U, !fit);
         up_to = own;
         add_up(up_to, mine, since);
         before = shuffle_from<Group, scans, false>(up_to, mine - 1, 32);
         if (since == 0) set_identity<Group, scans>(before);
+        unfit = __ballot_sync(~0U, !fit || all.bursts(before, !takes_carry));
         if (count == 32 && mine == 31) {
-          const bool whole_fits = takes_carry ? !all.unfit(up_to) : !all.infinite(up_to);
+          const bool whole_fits = takes_carry ? !all.unfit(up_to) : !all.bursts(up_to, true);
           tell(group / warps, warp, up_to, (unfit & (of_row | 1U << 31)) == 0 && whole_fits);
         }
       }
       if (!knows_carry) knows_carry = find_carry(group, warp, of_round, carry, carry_fits);
       if (!knows_carry) continue;
+      states<Group, C> found = before;
+      if (takes_carry) combine_onto<Group, scans>(carry, found);
+      if constexpr (all_states::may_overflow) unfit |= __ballot_sync(~0U, all.bursts(found, true));
       const bool tells = count == 32 && warp == warps - 1 && mine == 31 && tile + 1 < tiles,
-                 has_to_wait = (unfit & (of_row | 1U << 31)) != 0 || (takes_carry && !carry_fits);
+                 has_to_wait = number_of(tile + 1) != 0 &&
+                               ((unfit & (of_row | 1U << 31)) != 0 || (takes_carry && !carry_fits));
       if (tells && !has_to_wait) {
         if (takes_carry) combine_onto<Group, scans>(carry, up_to);
         tell(group / warps + 1, warps, up_to, true);
       }
-      if (mine >= released && mine <= count && number > 0 && tile < tiles) {
-        if (takes_carry) combine_onto<Group, scans>(carry, before);
-        all.publish(tile_state::before, tile, before, (unfit & of_row) == 0 && (!takes_carry || carry_fits));
-      }
+      if (mine >= released && mine <= count && number > 0 && tile < tiles)
+        all.publish(tile_state::before, tile, found, (unfit & of_row) == 0 && (!takes_carry || carry_fits));
       __syncwarp();
       if (tells && has_to_wait) {  // for tiles that wait for what has just been published
         all.wait_for(tile_state::past, tile, up_to);
@@ -228,12 +251,13 @@ private:
     if (warp == 0) return;
     const std::uint32_t last = (group - static_cast<std::uint32_t>(warp - mine)) * 32 + 31;
     const unsigned begins = __ballot_sync(~0U, mine < warp && number_of(last) < 32) & ((2U << mine) - 1),
-                   unfit = __ballot_sync(~0U, !of_mine.fit);
+                   told_unfit = __ballot_sync(~0U, !of_mine.fit);
     const int from = begins == 0 ? 0 : 31 - __clz(static_cast<int>(begins));
     add_up(total, mine, mine - from);
+    const unsigned unfit = told_unfit | __ballot_sync(~0U, all.bursts(total, begins != 0));
     before = shuffle_from<Group, scans, false>(total, warp - 1, 32);
     of_round.takes_carry = __shfl_sync(~0U, begins, warp - 1) == 0;
-    of_round.fit = unfit >> __shfl_sync(~0U, from, warp - 1) == 0;
+    of_round.fit = (unfit & ((1U << warp) - 1)) >> __shfl_sync(~0U, from, warp - 1) == 0;
   }
 
   __device__ __forceinline__ volatile std::uint64_t* place_of(std::uint32_t round, int which) const {
