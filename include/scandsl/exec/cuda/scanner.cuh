@@ -148,7 +148,8 @@ private:
     const std::uint32_t tile = group * 32 + static_cast<std::uint32_t>(mine), number = number_of(tile);
     // Of the row: tiles of the group before this one, and whether there are others before the group.
     const int since = static_cast<int>(std::min(number, static_cast<std::uint32_t>(mine)));
-    const bool takes_carry = number > static_cast<std::uint32_t>(mine);
+    const bool takes_carry = number > static_cast<std::uint32_t>(mine),
+               ends_row = number + 1 == static_cast<std::uint32_t>(all.book.tiles);
     const unsigned of_row = ((1U << mine) - 1) & ~((1U << (mine - since)) - 1);
     states<Group, C> own, up_to, before, carry;
     set_identity<Group, scans>(own);
@@ -187,8 +188,8 @@ private:
         unfit |= __ballot_sync(~0U, all.bursts(found, true));
       }
       const bool tells = count == 32 && warp == warps - 1 && mine == 31 && tile + 1 < tiles,
-                 has_to_wait = number_of(tile + 1) != 0 &&
-                               ((unfit & (of_row | 1U << 31)) != 0 || (takes_carry && !carry_fits));
+                 has_to_wait =
+                     !ends_row && ((unfit & (of_row | 1U << 31)) != 0 || (takes_carry && !carry_fits));
       if (tells && !has_to_wait) {
         if (takes_carry) combine_onto<Group, scans>(carry, up_to);
         tell(group / warps + 1, warps, up_to, true);
