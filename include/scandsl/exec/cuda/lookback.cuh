@@ -312,14 +312,14 @@ template <class K, class Arrangement> struct lookback {
                                               const states<group, C> (&total)[1], bool unfit_stretch) const {
     const int slot = slot_of(i);
     if (block_threads.thread.writes) {
-      states<group, C> published = total[0];
+      states<group, C> own = total[0];
       bool fit = !unfit_stretch;
       if (now.number == 0) {
         const states<group, C> start = get(seed + slot * components);
         fit = fit && !all.infinite(start);
-        combine_onto<group, scans>(start, published);
+        combine_onto<group, scans>(start, own);
       }
-      all.publish(tile_state::own, of_all(now), published, fit);
+      all.publish(tile_state::own, of_all(now), own, fit);
       put(aggregate + slot * components, total[0]);
     }
     keep_preceding<Framed>(slot, of_runs);
