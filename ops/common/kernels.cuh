@@ -2,8 +2,9 @@
 #include "devices.hpp"
 #include "scandsl/exec/cuda/run.cuh"
 
-/// Private to the ops: the CUDA side of devices.hpp. Each element type of each program is a file of its own,
-/// so that they compile side by side.
+/// Private to the ops: the CUDA side of devices.hpp. Each element type with kernels of its own is a file, for
+/// each program, so that they compile side by side; those that are looked up, in float32 or float64, share
+/// one, of which half would be read twice.
 namespace scandsl::ops {
 
 // CMake says these two for each program (kernels.cu.in, dispatch.cu.in).
