@@ -1,5 +1,6 @@
 #pragma once
 #include "scandsl/exec/cuda/published.cuh"
+#include "scandsl/pass/cuda_plan.hpp"
 
 /// The scanner of a look-back (lookback.cuh): warps of one block, to which all blocks publish what their
 /// tiles come to, and which publish what precedes each tile.
