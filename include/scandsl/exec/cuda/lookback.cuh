@@ -9,9 +9,8 @@
 /// precedes each tile.
 /// Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", 2016, is the scheme;
 /// here
-///   - no block looks back itself: it publishes one state and reads one, so that what precedes a tile is
-///   known
-///     two trips through memory after the last tile before it has been folded;
+///   - no block looks back itself: it publishes one state and reads one. What precedes a tile is known two
+///     trips through memory after the last tile before it has been folded;
 ///   - a tile is finished only after the block has folded its next few, when what precedes it has long been
 ///     known. Tiles wait in shared memory meanwhile, where the copy engine also brings the tiles to come;
 ///   - waiting is the work of a warp of its own (the messenger).

@@ -22,6 +22,27 @@ template <class Group, class C> struct published_states {
 
   const lookback_arguments& book;
 
+  /// Calls put(word, bits) for every word of a state.
+  template <class F>
+  static __device__ __forceinline__ void for_words(const states<Group, C>& state, F&& put) {
+    for_components<Group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
+      constexpr int first = component_index<Group, scans>(S, Component) * words_of<C>;
+#pragma unroll
+      for (int w = 0; w < words_of<C>; ++w)
+        put(first + w, word_of(std::get<Component>(state_of<S>(state)), w));
+    });
+  }
+  /// Makes a state of bits_of(word).
+  template <class F> static __device__ __forceinline__ void from_bits(states<Group, C>& state, F&& bits_of) {
+    for_components<Group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
+      constexpr int first = component_index<Group, scans>(S, Component) * words_of<C>;
+      std::uint32_t bits[words_of<C>];
+#pragma unroll
+      for (int w = 0; w < words_of<C>; ++w) bits[w] = bits_of(first + w);
+      std::get<Component>(state_of<S>(state)) = from_words<C>(bits);
+    });
+  }
+
   /// What has been read of a state.
   struct raw_state {
     std::uint64_t word[words];
@@ -35,15 +56,9 @@ template <class Group, class C> struct published_states {
     /// False: it overflowed.
     __device__ __forceinline__ bool take(states<Group, C>& state) const {
       bool fit = true;
-      for_components<Group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
-        constexpr int first = component_index<Group, scans>(S, Component) * words_of<C>;
-        std::uint32_t bits[words_of<C>];
-#pragma unroll
-        for (int w = 0; w < words_of<C>; ++w) {
-          bits[w] = static_cast<std::uint32_t>(word[first + w]);
-          fit = fit & (word[first + w] >> 32 == static_cast<std::uint32_t>(published::state));
-        }
-        std::get<Component>(state_of<S>(state)) = from_words<C>(bits);
+      from_bits(state, [&](int w) {
+        fit = fit & (word[w] >> 32 == static_cast<std::uint32_t>(published::state));
+        return static_cast<std::uint32_t>(word[w]);
       });
       return fit;
     }
@@ -55,22 +70,15 @@ template <class Group, class C> struct published_states {
   __device__ __forceinline__ void publish(tile_state which, std::uint32_t tile, const states<Group, C>& state,
                                           bool fit = true) const {
     std::uint64_t* const at = place_of(which, tile);
-    for_components<Group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
-      constexpr int first = component_index<Group, scans>(S, Component) * words_of<C>;
-#pragma unroll
-      for (int w = 0; w < words_of<C>; ++w)
-        store_published(at + first + w, word_of(std::get<Component>(state_of<S>(state)), w),
-                        fit ? published::state : published::overflowed);
+    for_words(state, [&](int w, std::uint32_t bits) {
+      store_published(at + w, bits, fit ? published::state : published::overflowed);
     });
   }
   __device__ __forceinline__ raw_state ask(tile_state which, std::uint32_t tile) const {
     const std::uint64_t* const at = place_of(which, tile);
-    raw_state raw = {};
-    for_components<Group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
-      constexpr int first = component_index<Group, scans>(S, Component) * words_of<C>;
+    raw_state raw;
 #pragma unroll
-      for (int w = 0; w < words_of<C>; ++w) raw.word[first + w] = load_published(at + first + w);
-    });
+    for (int w = 0; w < words; ++w) raw.word[w] = load_published(at + w);
     return raw;
   }
   /// Waits for a state. False: it overflowed.
@@ -275,12 +283,7 @@ private:
                                        bool fit) const {
     volatile std::uint64_t* const to = place_of(round, which);
     const std::uint64_t tag = static_cast<std::uint64_t>((round + 1) * 2 + (fit ? 1 : 0)) << 32;
-    for_components<Group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
-      constexpr int first = component_index<Group, scans>(S, Component) * words_of<C>;
-#pragma unroll
-      for (int w = 0; w < words_of<C>; ++w)
-        to[first + w] = tag | word_of(std::get<Component>(state_of<S>(state)), w);
-    });
+    all_states::for_words(state, [&](int w, std::uint32_t bits) { to[w] = tag | bits; });
   }
   struct heard {
     bool there, fit;
@@ -288,17 +291,11 @@ private:
   __device__ __forceinline__ heard hear(std::uint32_t round, int which, states<Group, C>& state) const {
     const volatile std::uint64_t* const from = place_of(round, which);
     heard of = {true, true};
-    for_components<Group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
-      constexpr int first = component_index<Group, scans>(S, Component) * words_of<C>;
-      std::uint32_t bits[words_of<C>];
-#pragma unroll
-      for (int w = 0; w < words_of<C>; ++w) {
-        const std::uint64_t word = from[first + w];
-        bits[w] = static_cast<std::uint32_t>(word);
-        of.there = of.there & (word >> 33 == round + 1);
-        of.fit = of.fit & ((word >> 32 & 1) != 0);
-      }
-      std::get<Component>(state_of<S>(state)) = from_words<C>(bits);
+    all_states::from_bits(state, [&](int w) {
+      const std::uint64_t word = from[w];
+      of.there = of.there & (word >> 33 == round + 1);
+      of.fit = of.fit & ((word >> 32 & 1) != 0);
+      return static_cast<std::uint32_t>(word);
     });
     return of;
   }
