@@ -1,14 +1,9 @@
 #pragma once
+#include "cuda_part.hpp"
 #include "scandsl/exec/cpu/run.hpp"
-#include "scandsl/exec/cuda_executor.hpp"
 
 /// Private to the ops: one way to run a program on every device.
 namespace scandsl::ops {
-
-/// What the CUDA part of the library defines for every op's program (kernels.cuh); where it is built without
-/// CUDA, these throw cuda_error. The second gives the bytes of workspace.
-template <const program& P> void run_cuda(const cuda& device, const problem& bound);
-template <const program& P> std::int64_t size_cuda(const problem& bound);
 
 template <const program& P, class... B> void run_on(const cpu& device, const B&... bindings) {
   run<P>(device, bindings...);

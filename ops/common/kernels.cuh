@@ -1,13 +1,12 @@
 #pragma once
-#include "devices.hpp"
+#include "cuda_part.hpp"
 #include "scandsl/exec/cuda/run.cuh"
 
-/// Private to the ops: the CUDA side of devices.hpp. Each element type with kernels of its own is a file, for
-/// each program, so that they compile side by side; those that are looked up, in float32 or float64, share
-/// one, of which half would be read twice.
+/// Private to the ops: the CUDA side of devices.hpp. A program's kernels are one file, for all element types:
+/// reading the headers and deriving the program takes as long as one type's kernels.
 namespace scandsl::ops {
 
-// CMake says these two for each program (kernels.cu.in, dispatch.cu.in).
+// CMake says these two for each program (kernels.cu.in, sample.cu.in).
 /// The element types with kernels of their own.
 template <const program& P> inline constexpr cuda_detail::typed_elements typed_elements_of = {};
 /// The operands that hold float32 where the others hold 16-bit elements.

@@ -74,7 +74,7 @@ void scale_any(cudaStream_t stream, const erased_view& values, const C* factor, 
   std::int64_t done = 0;
   if (contiguous && reinterpret_cast<std::uintptr_t>(values.data) % 16 == 0)
     visit_dtype(values.type, [&]<class T>(std::type_identity<T>) {
-      if constexpr (is_floating(dtype_of<T>) && sizeof(T) <= sizeof(C)) {
+      if constexpr (is_floating(dtype_of<T>) && std::is_same_v<T, double> == std::is_same_v<C, double>) {
         const std::int64_t vectors = count / (16 / static_cast<std::int64_t>(sizeof(T)));
         done = vectors * (16 / static_cast<std::int64_t>(sizeof(T)));
         if (vectors > 0)

@@ -51,7 +51,8 @@ cuda_kernel_plan plan_for(const dims& along_b, const dims& along_n, double chunk
   }
   const iteration_space space = make_iteration_space(p, bound);
   return plan_cuda_kernel(p, kernel_table<P, 0>, bound, space,
-                          {8, 8, 256, 8, 4, 1, lookback, lookback, 4, clusters, 4, 2000, 2000}, device);
+                          {8, 8, 256, 8, 4, 1, lookback, lookback, 4, clusters, 4, 2000, 2000, 32768},
+                          device);
 }
 
 std::int64_t lanes_in(const std::vector<dimension>& dimensions) { return loop_nest::count(dimensions); }
@@ -72,6 +73,20 @@ TEST_CASE("short rows share a warp, and few lanes do not take threads they have 
   CHECK(plan_for<summed>({{1000, 16}}, {{16, 1}}).lane_threads == 1);
   CHECK(plan_for<summed>({{1000, 100}}, {{100, 1}}).lane_threads == 4);
   CHECK(plan_for<summed>({{3, 1}}, {{5000, 3}}).lane_threads == 1);
+}
+
+TEST_CASE("rows whose last tile would be mostly empty have fewer threads", "[pass][cuda]") {
+  const auto threads = [](std::int64_t rows, std::int64_t steps) {
+    return plan_for<summed>({{rows, steps}}, {{steps, 1}}).lane_threads;
+  };
+  CHECK(threads(2500, 9000) == 128);    // 3 tiles of 4096
+  CHECK(threads(10000, 9000) == 32);    // 9 of 1024
+  CHECK(threads(10000, 16384) == 256);  // nothing is empty
+  CHECK(threads(10000, 8192) == 256);   // one tile
+  CHECK(threads(10000, 5000) == 256);
+  CHECK(threads(300, 9000) == 256);  // there would be multiprocessors without work
+  const cuda_kernel_plan packed = plan_for<summed>({{10000, 9000}}, {{9000, 1}}, 0, 3);
+  CHECK(packed.lane_threads == 256);
 }
 
 TEST_CASE("rows longer than a block's tile are a cluster's", "[pass][cuda]") {

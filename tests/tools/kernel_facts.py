@@ -30,8 +30,6 @@ SLOW = {"walk_kernel", "scale_elements"}  # walk_kernel calls walk_on and does n
 # Hot kernels that read registers back from local memory, and at how many places at most. The counts are nvcc
 # 13.0's, rounded up a little for other releases. The first line that fits a kernel's name counts.
 SPILLS = [
-    # Three blocks a multiprocessor leave 80 registers; an exponential in float64 alone takes 30.
-    ("logcumsumexp double one_tile row*", 24),
     # Two operands of 32 elements a thread wait in registers.
     ("decayed_sum *16 stream row*", 4),
     ("decayed_sum.gradient_without_decay bfloat16 stream row*", 64),
@@ -97,14 +95,17 @@ def short_name(symbol: str) -> tuple:
     typed = re.search(r"(?:kernel|framed)_group<(?:ops::)?([\w:]+), \d+>, (\w+), ([\w, ]+)", plain)
     if not typed:
         return kind, plain
-    arrangement = re.search(r"\b(strip|row)<typed_kernel<.*>, ((?:-?\d+(?:, )?)+)> ?>\(", plain)
+    sizes = r"((?:-?\d+, )*-?\d+), (?:false|true)"
+    arrangement = re.search(rf"\b(strip|row)<typed_kernel<.*>, {sizes}> ?>\(", plain)
+    if kind == "walk_kernel":  # has both
+        arrangement = None
     op, compute, types = typed.groups()
     # What is read once a lane is of any type all the same.
     element = next((each for each in types.split(", ") if each != "any_type"), "any_type")
     op = op.removesuffix("_program::program").replace("_program::", ".")  # decayed_sum.gradient_per_step
     elements = f"{compute} any" if element == "any_type" else element
     where = f"{arrangement[1]}<{arrangement[2]}>" if arrangement else ""
-    return kind, f"{op} {elements} {kind.removesuffix('_kernel')} {where}"
+    return kind, f"{op} {elements} {kind.removesuffix('_kernel')} {where}".rstrip()
 
 
 def output_of(*command, folder: str = ".") -> str:

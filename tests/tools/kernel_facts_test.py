@@ -116,12 +116,15 @@ class Written(unittest.TestCase):
         ]:
             group = f"{here}::kernel_group<scandsl::ops::sum_program::program, 0>"
             kernel = f"{here}::typed_kernel<{group}, {types}>"
-            symbol = (
-                f"void {here}::walk_kernel<{kernel}, {here}::row<{kernel}, 4, 2, -1> >({kernel}::arguments)"
-            )
-            self.assertEqual(
-                kernel_facts.short_name(symbol), ("walk_kernel", f"sum {expected} walk row<4, 2, -1>")
-            )
+            row = f"{here}::row<{kernel}, 4, 2, -1, false>"
+            strip = f"{here}::strip<{kernel}, 4, 2, 256, true>"
+            for kind, arrangements, name in [
+                ("one_tile_kernel", row, "one_tile row<4, 2, -1>"),
+                ("stream_kernel", strip, "stream strip<4, 2, 256>"),
+                ("walk_kernel", f"{strip}, {row}", "walk"),
+            ]:
+                symbol = f"void {here}::{kind}<{kernel}, {arrangements} >({kernel}::arguments)"
+                self.assertEqual(kernel_facts.short_name(symbol), (kind, f"sum {expected} {name}"))
 
 
 if __name__ == "__main__":

@@ -54,6 +54,10 @@ struct cuda_row_policy {
   /// Of programs of several sweeps, whose operands are held while all of them run: half as many elements are
   /// a fifth slower, for all that is done once a thread.
   static constexpr int held_words_of_sweeps = 48;
+  /// Fewer threads a row are worth it where so much of the walk is left, and there are so many rounds of
+  /// blocks.
+  static constexpr double worth_fewer = 0.9;
+  static constexpr int rounds_of_blocks = 2;
   /// Of a cluster, so that a row of so many tiles is held in registers and read once. 16 is what an H200
   /// takes.
   static constexpr int most_blocks = 16;
@@ -115,6 +119,7 @@ struct cuda_tile_shape {
   bool clusters = false;  ///< there is a kernel for rows of several blocks; a thread's part:
   int cluster_vectors = 4;
   int piece_shared_bytes = 0, lookback_shared_bytes = 0;  ///< of a block at most
+  int row_stage_bytes = 0;                                ///< of a block that walks rows of several tiles
 };
 
 struct cuda_kernel_plan {
@@ -247,6 +252,29 @@ inline bool can_be_clustered(const program& p, const cuda_kernel_plan& plan, con
          plan.nest.walk.size() == 1 && length > tile && length <= of_cluster;
 }
 
+/// Threads along a row of more tiles than one: fewer than a block has where the last tile would be mostly
+/// empty (9000 steps in tiles of 8192 take as long as 16384) and there are rows enough to keep the device
+/// busy all the same. A block has its stages in shared memory however many threads it has, so that of small
+/// ones fewer threads may be resident.
+inline int threads_of_rows(std::int64_t rows, std::int64_t length, const cuda_tile_shape& shape,
+                           const cuda_device& device) {
+  using policy = cuda_row_policy;
+  constexpr int most_resident = policy::threads * policy::blocks_resident;
+  const std::int64_t a_thread = shape.row_steps * shape.row_vectors;
+  const int blocks = device.shared_bytes / std::max(1, shape.row_stage_bytes);
+  const auto cost = [&](int threads) {
+    const std::int64_t tile = threads * a_thread, walked = (length + tile - 1) / tile * tile;
+    const std::int64_t resident = std::int64_t{blocks} * std::max(threads, policy::fewest_threads);
+    return static_cast<double>(walked) /
+           static_cast<double>(std::clamp<std::int64_t>(resident, 1, most_resident));
+  };
+  const std::int64_t enough = std::int64_t{most_resident} * policy::rounds_of_blocks * device.multiprocessors;
+  int best = policy::threads;
+  for (int threads = best / 2; threads >= 32 && rows * threads >= enough; threads /= 2)
+    if (cost(threads) < policy::worth_fewer * cost(best)) best = threads;
+  return best;
+}
+
 /// Without scans nothing comes from the steps before: cuts the walk of `blocks` blocks into tiles of `tile`
 /// steps, in the order of their addresses. Where sines and the like are computed once for all steps, no
 /// further than it takes to keep the device busy.
@@ -317,6 +345,8 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
       plan.clustered = true;
       return plan;
     }
+    if (p.scans.count > 0 && !plan.packed && length > plan.lane_threads * a_thread)
+      plan.lane_threads = detail::threads_of_rows(nest.lane_count(), length, shape, device);
     const std::int64_t blocks =
         (nest.lane_count() * plan.lane_threads + cuda_row_policy::threads - 1) / cuda_row_policy::threads;
     detail::cut_map(p, table, plan, device, blocks, length, plan.lane_threads * a_thread);

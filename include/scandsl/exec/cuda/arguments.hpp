@@ -111,6 +111,7 @@ template <int Tensors, int Computed, class C> struct kernel_arguments {
   bool reversed[max_sweeps] = {};
   bool last_wanted = true;     ///< something is computed from the scans' last values
   bool restarts = false;       ///< chunks restart within the walk
+  bool along_rows = false;     ///< the arrangement is a row
   bool small = false;          ///< lanes are numbered below 2^31
   bool one_dimension = false;  ///< all lanes lie along one dimension, and none is a chunk
   int log2_lane_threads = 0;

@@ -336,6 +336,28 @@ template <class K, int S>
 inline constexpr bool can_be_framed =
     can_hold_frame(K::group::value, K::group::plan, S) && !std::is_same_v<typename K::compute, double>;
 
+/// Whether tiles are left to the slow ways where their log-sums' range is wide: more often than other reasons
+/// come up.
+template <class K>
+inline constexpr bool leaves_wide_data = [] {
+  bool any = false;
+  for_each_index(std::make_integer_sequence<int, sweep_count<typename K::group>>{},
+                 [&]<int S>(index_constant<S>) { any = any || can_be_framed<K, S>; });
+  return any;
+}();
+
+/// Calls f(i) for every i below Count. Rolled: in a loop, whose arrays may lie in local memory, for code that
+/// is seldom run and would take long to compile.
+template <bool Rolled, int Count, class F> __device__ __forceinline__ void for_count(F&& f) {
+  if constexpr (Rolled) {
+#pragma unroll 1
+    for (int i = 0; i < Count; ++i) f(i);
+  } else {
+#pragma unroll
+    for (int i = 0; i < Count; ++i) f(i);
+  }
+}
+
 // ---- barriers of a block's first threads; a kernel may have others beside them
 
 /// Waits for `threads` threads.

@@ -98,8 +98,10 @@ template <class K> struct tile_policy {
   /// Few lanes along strips are cut into pieces; along rows they look back, with states of few words.
   static constexpr bool takes_pieces = scans_once<K> && !sums_scratch;
   static constexpr bool looks_back = takes_pieces && state_words <= 8;
+  /// In float64 with types that are looked up, or small: seldom run.
+  static constexpr bool rolled = (!is_typed || sums_scratch) && std::is_same_v<typename K::compute, double>;
   /// Sweeps over tensors of known types.
-  static constexpr bool streams = is_typed && group::plan.sweeps > 0;
+  static constexpr bool streams = is_typed && group::plan.sweeps > 0 && !rolled;
   /// Rows of several blocks are held in registers where several sweeps need them. (Of one sweep, which reads
   /// its tiles once in any case, 0.64 of a copy for rows of two blocks; walked by one block: 0.75.)
   static constexpr bool clusters = streams && several_sweeps;
@@ -254,6 +256,7 @@ typename K::arguments make_arguments(const cuda_kernel_plan& plan, const program
   a.chunk_dimension = plan.chunk_dimension;
   a.chunk = plan.chunk;
   a.small = a.lanes < (std::int64_t{1} << 31);
+  a.along_rows = plan.arrangement == cuda_arrangement::row;
   a.one_dimension = a.lane_dimensions <= 1 && plan.chunk_dimension < 0;
   a.lane_threads = plan.lane_threads;
   while ((1 << a.log2_lane_threads) < plan.lane_threads) ++a.log2_lane_threads;
@@ -340,6 +343,14 @@ void launch_kernel(void (*kernel)(A...), const launch_shape& shape, cudaStream_t
   check(status, "a kernel launch");
 }
 
+template <class K>
+using strip_of = strip<K, tile_policy<K>::strip_lanes, tile_policy<K>::strip_steps,
+                       tile_policy<K>::strip_threads, tile_policy<K>::rolled>;
+template <class K, int RowThreads>
+using row_of = row<K, tile_policy<K>::width,
+                   RowThreads == whole_blocks ? tile_policy<K>::cluster_vectors : tile_policy<K>::row_vectors,
+                   RowThreads, tile_policy<K>::rolled>;
+
 template <class K, class Arrangement> void launch_walk(typename K::arguments& a, cudaStream_t stream) {
   const std::int64_t blocks = Arrangement::blocks(a);
   if (blocks == 0) return;
@@ -353,7 +364,7 @@ template <class K, class Arrangement> void launch_walk(typename K::arguments& a,
       std::max(walk::exchange_bytes(a.lane_threads), runner<K, Arrangement>::exchange_bytes(a.lane_threads));
   void (*kernel)(const typename K::arguments) = nullptr;
   if constexpr (!tile_policy<K>::streams) {
-    kernel = walk_kernel<K, Arrangement>;
+    kernel = walk_kernel<K, strip_of<K>, row_of<K, whole_warps>>;
   } else if constexpr (tile_policy<K>::sums_scratch) {
     kernel = stream_kernel<fast, fast_arrangement>;
     shared += 2 * walk::stage_bytes;
@@ -368,13 +379,6 @@ template <class K, class Arrangement> void launch_walk(typename K::arguments& a,
   launch_kernel(kernel, {blocks, Arrangement::block_size(a), shared, cluster}, stream, a);
 }
 
-template <class K>
-using strip_of =
-    strip<K, tile_policy<K>::strip_lanes, tile_policy<K>::strip_steps, tile_policy<K>::strip_threads>;
-template <class K, int RowThreads>
-using row_of = row<K, tile_policy<K>::width,
-                   RowThreads == whole_blocks ? tile_policy<K>::cluster_vectors : tile_policy<K>::row_vectors,
-                   RowThreads>;
 template <class K>
 using piece_strip_of =
     strip<K, tile_policy<K>::strip_lanes, tile_policy<K>::strip_steps, cuda_piece_policy::threads>;
@@ -421,6 +425,9 @@ template <class K> cuda_tile_shape tile_shape() {
                         policy::width,        policy::row_vectors,    policy::fewest_row_threads,
                         policy::takes_pieces, policy::looks_back,     policy::lookback_vectors,
                         policy::clusters,     policy::cluster_vectors};
+  if constexpr (policy::streams)
+    shape.row_stage_bytes =
+        2 * runner<typename K::framed, row_of<typename K::framed, whole_warps>>::stage_bytes;
   if constexpr (policy::takes_pieces)
     shape.piece_shared_bytes =
         static_cast<int>(piece_worker_of<K>::shared_bytes(cuda_piece_policy::most_lane_threads));

@@ -21,20 +21,22 @@ namespace scandsl::cuda_detail {
 template <class K, class Arrangement> struct lookback;
 
 /// What few tiles need, as functions of their own, out of the way of the kernel's registers.
+template <class K, class Row>
+using rolled_row = row<K, Row::place::width, Row::runs, Row::threads, !leaves_wide_data<K>>;
 template <class K, class Arrangement>
 __device__ __noinline__ void fold_in_order(const typename K::arguments& a, const lookback_arguments& book,
                                            unsigned char* shared, unsigned i) {
-  lookback<K, Arrangement>(a, book, shared).fold_as_defined(i);
+  lookback<K, rolled_row<K, Arrangement>>(a, book, shared).fold_as_defined(i);
 }
 template <class K, class Arrangement>
 __device__ __noinline__ void finish_in_order(const typename K::arguments& a, const lookback_arguments& book,
                                              unsigned char* shared, unsigned i) {
-  lookback<K, Arrangement>(a, book, shared).finish_as_defined(i);
+  lookback<K, rolled_row<K, Arrangement>>(a, book, shared).finish_as_defined(i);
 }
 template <class K, class Arrangement>
 __device__ __noinline__ void finish_in_turns(const typename K::arguments& a, const lookback_arguments& book,
                                              unsigned char* shared, unsigned i) {
-  lookback<K, Arrangement>(a, book, shared).finish_by_turns(i);
+  lookback<K, rolled_row<K, Arrangement>>(a, book, shared).finish_by_turns(i);
 }
 
 template <class K, class Arrangement> struct lookback {

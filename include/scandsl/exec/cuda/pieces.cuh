@@ -32,18 +32,18 @@ template <class K, class Strip> struct piece_worker;
 template <class K, class Strip>
 __device__ __noinline__ void fold_piece_as_defined(const typename K::arguments& a, const piece_arguments& of,
                                                    unsigned char* shared) {
-  piece_worker<K, Strip>(a, of, shared).template fold<false>();
+  piece_worker<K, typename Strip::template slow_of<K>>(a, of, shared).template fold<false>();
 }
 template <class K, class Strip>
 __device__ __noinline__ void walk_stretch_as_defined(const typename K::arguments& a,
                                                      const piece_arguments& of, unsigned char* shared,
                                                      const walk_state<K, Strip::lanes>& state) {
-  piece_worker<K, typename Strip::small>(a, of, shared).walk_rest(state);
+  piece_worker<K, typename Strip::template slow_of<K>>(a, of, shared).walk_rest(state);
 }
 template <class K, class Strip>
 __device__ __noinline__ void walk_from_start(const typename K::arguments& a, const piece_arguments& of,
                                              unsigned char* shared) {
-  piece_worker<K, typename Strip::small>(a, of, shared).walk_in_order();
+  piece_worker<K, typename Strip::template slow_of<K>>(a, of, shared).walk_in_order();
 }
 
 template <class K, class Strip> struct piece_worker {
@@ -59,6 +59,7 @@ template <class K, class Strip> struct piece_worker {
         : Strip::place(thread, where, 0, reversed) {}
     static constexpr __device__ __forceinline__ int steps(int) { return Strip::place::length; }
     static constexpr __device__ __forceinline__ bool has(int) { return true; }
+    static constexpr __device__ __forceinline__ bool has_all() { return true; }
     __device__ __forceinline__ int count(int) const { return this->thread.valid; }
     __device__ __forceinline__ bool whole(int t) const {
       return this->thread.a.tensor[t].mode == access::vector && this->thread.valid == lanes;

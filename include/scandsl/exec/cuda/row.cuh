@@ -14,17 +14,24 @@
 namespace scandsl::cuda_detail {
 
 /// RowThreads: the threads along a row where that is known when compiling; whole_warps: a number of warps;
-/// part_of_warp: less than one; whole_blocks: the blocks of a cluster.
-inline constexpr int whole_warps = 0, part_of_warp = -1, whole_blocks = -2;
-template <class K, int Width, int Vectors, int RowThreads> struct row {
+/// part_of_warp: less than one; whole_blocks: the blocks of a cluster; any_threads: the first or the second
+/// of these. Rolled: of what is seldom run.
+inline constexpr int whole_warps = 0, part_of_warp = -1, whole_blocks = -2, any_threads = -3;
+template <class K, int Width, int Vectors, int RowThreads, bool Rolled = false> struct row {
   using group = typename K::group;
   using C = typename K::compute;
   static constexpr int lanes = 1, runs = Vectors,
                        threads = RowThreads > 0 ? RowThreads : cuda_row_policy::threads;
   static constexpr bool clustered = RowThreads == whole_blocks;
-  template <class Other> using of = row<Other, Width, Vectors, RowThreads>;
-  using small = row<K, Width, (Vectors > 1 ? Vectors / 2 : Vectors), RowThreads>;
+  template <class Other> using of = row<Other, Width, Vectors, RowThreads, Rolled>;
+  /// Of what is seldom run: smaller tiles, where carries are not saved by tiles, else rolled loops.
+  template <class Other>
+  using slow_of = row<Other, Width, (sweep_count<group> == 1 && Vectors > 1 ? Vectors / 2 : Vectors),
+                      RowThreads == whole_warps || RowThreads == part_of_warp ? any_threads : RowThreads,
+                      !leaves_wide_data<Other> || (sweep_count<group> > 1)>;
   static constexpr bool has_streams = RowThreads >= 0;  ///< else a row is one tile
+  /// Several rows may share a warp.
+  static constexpr bool shares_warps = RowThreads == part_of_warp || RowThreads == any_threads;
   static constexpr int blocks_resident = cuda_row_policy::blocks_resident;
   static constexpr int blocks_resident_of_one_tile(int held_bytes) {
     return held_bytes <= cuda_row_policy::held_bytes_of_three ? cuda_row_policy::blocks_resident_of_one_tile
@@ -32,13 +39,10 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
   }
   using lane_state = lane_group<K, 1>;
 
-  /// Where types are looked up every row has a warp at least, and short ones leave some of its vectors empty.
-  static constexpr bool may_lack_vectors = !knows_types<K>;
-
   struct place {
     static constexpr int runs = Vectors, length = Width, vectors = Vectors, width = Width,
                          threads = row::threads, lane_count = 1;
-    static constexpr bool can_flip = true, vector_is_step = false;
+    static constexpr bool can_flip = true, vector_is_step = false, rolled = Rolled;
     static constexpr __device__ __forceinline__ int run_of(int v, int) { return v; }
     static constexpr __device__ __forceinline__ int step_of(int, int e) { return e; }
     static constexpr __device__ __forceinline__ int vector_of(int run, int) { return run; }
@@ -50,15 +54,14 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
     int start;              ///< the thread's first step, counted from the stretch's low end
     int left;               ///< steps from there to the stretch's end
     int apart;              ///< steps between the thread's vectors
-    bool reversed, within;  ///< within: its vectors are complete and begin where vectors do
+    bool reversed, within;  ///< within: each of its vectors is complete or empty, and begins where vectors do
 
     /// `from`: the thread's first step in scan order.
     __device__ __forceinline__ place(const lane_state& t, const stretch& tile, int from, int distance,
                                      bool backwards)
         : thread(t), of_tile(tile), start(backwards ? tile.steps - 1 - from : from),
           left(t.valid == 0 ? 0 : tile.steps - from), apart(distance), reversed(backwards) {
-      const bool complete =
-          may_lack_vectors ? left > 0 && (left & (Width - 1)) == 0 : left >= (Vectors - 1) * apart + Width;
+      const bool complete = has_all() || (left > 0 && (left & (Width - 1)) == 0);
       const int first_element = (static_cast<int>(of_tile.low) + start) & (Width - 1);
       within = complete && first_element == (reversed ? Width - 1 : 0);
     }
@@ -74,7 +77,8 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
     __device__ __forceinline__ bool whole(int t) const {
       return thread.a.tensor[t].mode == access::vector && within;
     }
-    __device__ __forceinline__ bool has(int v) const { return !may_lack_vectors || left > v * apart; }
+    __device__ __forceinline__ bool has(int v) const { return left > v * apart; }
+    __device__ __forceinline__ bool has_all() const { return left >= (Vectors - 1) * apart + Width; }
     __device__ __forceinline__ std::int64_t first(int t) const {
       return thread.place[t] + of_tile.low + (reversed ? start - (Width - 1) : start);
     }
@@ -151,7 +155,7 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
   }
   /// Threads of one row in one warp.
   __device__ __forceinline__ int group_width() const {
-    return RowThreads == part_of_warp ? thread.a.lane_threads : 32;
+    return shares_warps && thread.a.lane_threads < 32 ? thread.a.lane_threads : 32;
   }
   /// Finds the lanes of a block.
   template <bool Packed> __device__ __forceinline__ void find(std::int64_t block, lane_state& found) const {
@@ -196,14 +200,13 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
               rank = Back ? last - in_group : in_group,
               last_of_group = Back ? static_cast<int>(threadIdx.x) & 31 & ~last
                                    : (static_cast<int>(threadIdx.x) & 31) | last;
-#pragma unroll
-    for (int distance = 1; distance < 32; distance *= 2) {
+    for_distances<32>([&](int distance) {
 #pragma unroll
       for (int run = 0; run < Vectors; ++run) {
         const states<group, C> left = shuffle_before<group, Holder, Framed, Back>(local[run], distance);
         if (rank >= distance) combine_onto<group, Holder, Framed>(left, local[run]);
       }
-    }
+    });
 #pragma unroll
     for (int run = 0; run < Vectors; ++run) {
       if constexpr (!whole_tells<group, Holder, Framed>)
@@ -234,11 +237,10 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
     // Every warp scans its row's warps: thread w has the state of warp w.
     const int mine = in_group & (warps - 1);
     states<group, C> up_to = get<Holder, Framed>(warp - in_row + mine, of_warp);
-#pragma unroll
-    for (int distance = 1; distance < threads / 32; distance *= 2) {
+    for_distances<threads / 32>([&](int distance) {
       const states<group, C> left = shuffle_before<group, Holder, Framed, false>(up_to, distance);
       if (mine >= distance && distance < warps) combine_onto<group, Holder, Framed>(left, up_to);
-    }
+    });
     total[0] = shuffle_from<group, Holder, Framed>(up_to, warps - 1, 32);
     const states<group, C> before = shuffle_from<group, Holder, Framed>(up_to, rank_in_row - 1, 32);
     if (rank_in_row > 0) {
@@ -291,6 +293,10 @@ template <class K, int Width, int Vectors, int RowThreads> struct row {
   }
 
 private:
+  /// Calls f(distance) with 1, 2, 4 .. below Limit.
+  template <int Limit, class F> static __device__ __forceinline__ void for_distances(F&& f) {
+    for_count<Rolled, std::bit_width(static_cast<unsigned>(Limit - 1))>([&](int power) { f(1 << power); });
+  }
   /// As join, where nothing but the total is wanted and the order does not matter.
   template <class Holder, bool Framed>
   __device__ __forceinline__ bool reduce(const states<group, C> (&local)[Vectors],
@@ -303,7 +309,7 @@ private:
     const int width = this->group_width();
 #pragma unroll
     for (int distance = 1; distance < 32; distance *= 2)
-      if (RowThreads != part_of_warp || distance < width) add_other<Holder, Framed>(all, distance);
+      if (!shares_warps || distance < width) add_other<Holder, Framed>(all, distance);
     suspect = suspect | (exists & overflows<group, Holder, Framed, joined_warps>(thread.carry[0], all));
 #pragma unroll
     for (int run = 0; run < Vectors; ++run) {
@@ -366,11 +372,10 @@ private:
     if (__any_sync(~0U, flag(of_mine) != C(0))) return true;
     // Every warp scans the row's blocks: thread b has the state of block b.
     states<group, C> up_to = get<Holder, Framed>(threads / 32 + of_mine, total[0]);
-#pragma unroll
-    for (int distance = 1; distance < cuda_row_policy::most_blocks; distance *= 2) {
+    for_distances<cuda_row_policy::most_blocks>([&](int distance) {
       const states<group, C> left = shuffle_before<group, Holder, Framed, false>(up_to, distance);
       if (mine >= distance && distance < blocks) combine_onto<group, Holder, Framed>(left, up_to);
-    }
+    });
     total[0] = shuffle_from<group, Holder, Framed>(up_to, blocks - 1, 32);
     const states<group, C> before = shuffle_from<group, Holder, Framed>(up_to, rank - 1, 32);
     if (rank > 0) {

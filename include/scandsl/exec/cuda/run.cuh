@@ -58,11 +58,24 @@ struct make_kernel<P, K, C, Types, std::integer_sequence<int, T...>> {
   using type =
       typed_kernel<kernel_group<P, K>, C, typename decltype(element_type<P, K, C, Types, T>())::type...>;
 };
-/// Kernel program K of P for arithmetic in C and the operands' types.
+/// Whether kernel program K of P goes through nothing but what others left, which is of C in any case, if it
+/// goes through anything.
+template <const program& P, int K> constexpr bool find_walks_scratch() {
+  bool only_scratch = true;
+  for_each_index(
+      std::make_integer_sequence<int, kernel_program<P, K>.tensors.count>{}, [&]<int T>(index_constant<T>) {
+        if constexpr (is_walked<kernel_group<P, K>, T>)
+          only_scratch = only_scratch && kernel_program<P, K>.tensors[T].role == tensor_role::scratch;
+      });
+  return only_scratch;
+}
+/// Kernel program K of P for arithmetic in C and the operands' types. (Where there are no operands of 16
+/// bits, arithmetic for them has kernels in common with float32.)
 template <const program& P, int K, class C, class Types>
 using kernel_for =
-    typename make_kernel<P, K, C, Types,
-                         std::make_integer_sequence<int, kernel_program<P, K>.tensors.count>>::type;
+    typename make_kernel<P, K,
+                         std::conditional_t<find_walks_scratch<P, K>(), typename scratch_type_of<C>::type, C>,
+                         Types, std::make_integer_sequence<int, kernel_program<P, K>.tensors.count>>::type;
 
 /// Blocks of a cluster at most: 8 from compute capability 9.0 on, twice as many on large devices of 9.0; 1
 /// where the code that runs there was made for an older one.

@@ -118,15 +118,20 @@ private:
     });
   }
 
-  /// Steps that do not exist come last. Where the states behind them are wanted, several sweeps and
-  /// reductions mask them; a single scan, whose tiles are full but for the last ones, leaves those to others.
-  template <int S>
+  /// Steps that do not exist come last. Where the states behind them are wanted they are masked; but a single
+  /// scan, whose tiles are full but for the last ones, leaves those to others where it would be step by step.
+  template <int S> static constexpr bool single_scan = sweep_count<group> == 1 && !only_reduces<group, S>;
+  template <int S, class Tile>
   static constexpr bool behind_wanted =
-      (sweep_count<group> > 1 || only_reduces<group, S>) && (uses_last<group, S> || scales_others<group>(S));
+      !(single_scan<S> && Tile::has_parts) && (uses_last<group, S> || scales_others<group>(S));
   template <int S, bool Back, class Tile>
-  static constexpr tile_mask mask = !Back && !behind_wanted<S> ? tile_mask::none
-                                    : Tile::has_parts          ? tile_mask::steps
-                                                               : tile_mask::runs;
+  static constexpr tile_mask mask = !Back && !behind_wanted<S, Tile> ? tile_mask::none
+                                    : Tile::has_parts                ? tile_mask::steps
+                                                                     : tile_mask::runs;
+  /// Whether a tile has runs that exist in part, and that matters.
+  template <int S, bool Back, class Tile> __device__ __forceinline__ bool is_ragged(const Tile& now) const {
+    return mask<S, Back, Tile> == tile_mask::runs && (!single_scan<S> || a.last_wanted) && now.in_parts();
+  }
 
   template <int S, bool Total, bool Back, class Tile>
   __device__ __forceinline__ bool scan(Tile& now, states<group, C> (&before)[runs]) {
@@ -149,9 +154,8 @@ private:
             set_identity<group, here>(local[run]);
             now.template fold<S, Round, true, mask<S, Back, Tile>, Back>(u, run, before[run], local[run]);
           }
-          fits = !threads.template join<here, false, Total, Back>(
-              local, preceding, total, mask<S, Back, Tile> == tile_mask::runs && now.in_parts(),
-              now.steps(0) > 0);
+          fits = !threads.template join<here, false, Total, Back>(local, preceding, total,
+                                                                  is_ragged<S, Back>(now), now.steps(0) > 0);
           if (!fits) return;
           scale_carry<here>();
           pass_on<Tile, here, false, Total>(preceding, total, before);
@@ -170,7 +174,7 @@ private:
     using here = scans_in<group, S, 0>;
     auto u = Tile::template fold_stage<S>::evaluate_uniforms(a.parameters);
     const stretch& all = now.of_tile;
-    bool doubtful = mask<S, Back, Tile> == tile_mask::runs && now.in_parts(), settled = true;
+    bool doubtful = is_ragged<S, Back>(now), settled = true;
 #pragma unroll
     for (int lane = 0; lane < lanes; ++lane)
       for_each_index(sequence_of<here>{}, [&]<int Scan>(index_constant<Scan>) {

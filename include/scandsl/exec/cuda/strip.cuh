@@ -12,13 +12,16 @@
 ///          ...                                         warps in shared memory
 namespace scandsl::cuda_detail {
 
-template <class K, int Lanes, int Steps, int Threads> struct strip {
+template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struct strip {
   using group = typename K::group;
   using C = typename K::compute;
   static constexpr int lanes = Lanes, runs = Lanes, threads = Threads;
   static constexpr bool has_streams = true, clustered = false;
-  template <class Other> using of = strip<Other, Lanes, Steps, Threads>;
-  using small = strip<K, Lanes, (Steps > 4 ? Steps / 2 : Steps), Threads>;
+  template <class Other> using of = strip<Other, Lanes, Steps, Threads, Rolled>;
+  /// Of what is seldom run: smaller tiles, where carries are not saved by tiles, and rolled loops.
+  template <class Other>
+  using slow_of = strip<Other, Lanes, (sweep_count<group> == 1 && Steps > 4 ? Steps / 2 : Steps), Threads,
+                        !leaves_wide_data<Other>>;
   static constexpr int blocks_resident =
       (component_capacity<group> * sizeof(C) > 4 ? cuda_strip_policy::resident_threads_of_large_states
                                                  : cuda_strip_policy::resident_threads) /
@@ -30,7 +33,7 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
   struct place {
     static constexpr int runs = Lanes, length = Steps, vectors = Steps, width = Lanes, threads = Threads,
                          lane_count = Lanes;
-    static constexpr bool can_flip = false, vector_is_step = true;
+    static constexpr bool can_flip = false, vector_is_step = true, rolled = Rolled;
     static constexpr __device__ __forceinline__ int run_of(int, int e) { return e; }
     static constexpr __device__ __forceinline__ int step_of(int v, int) { return v; }
     static constexpr __device__ __forceinline__ int vector_of(int, int step) { return step; }
@@ -58,6 +61,7 @@ template <class K, int Lanes, int Steps, int Threads> struct strip {
       return thread.a.tensor[t].mode == access::vector && existing > 0 && thread.valid == Lanes;
     }
     __device__ __forceinline__ bool has(int v) const { return v < existing; }
+    __device__ __forceinline__ bool has_all() const { return existing == Steps; }
     __device__ __forceinline__ std::int64_t first(int t) const {
       return thread.place[t] + position(0, 0) * thread.a.walk[0].stride[t];
     }

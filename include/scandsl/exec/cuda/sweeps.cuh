@@ -101,7 +101,7 @@ private:
     // No block goes on before all have read what was said.
     if constexpr (Arrangement::clustered) threads.meet();
     using robust = typename K::robust;
-    sweep_on<robust, typename Arrangement::template of<robust>>(a, shared);
+    sweep_on<robust, typename Arrangement::template slow_of<robust>>(a, shared);
   }
 
   /// A part of the lanes through which sweeps go without restarting.

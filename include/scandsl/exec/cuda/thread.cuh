@@ -406,7 +406,7 @@ struct probe_memory : step_memory<K, stage_kind::aggregate, Sweep, 0, true, Tile
 /// Where one step of a thread's lanes lies: as a tile's place.
 template <class K, int Lanes> struct one_step {
   static constexpr int runs = Lanes, length = 1, vectors = 1, width = Lanes, threads = 0, lane_count = Lanes;
-  static constexpr bool can_flip = false, vector_is_step = true;
+  static constexpr bool can_flip = false, vector_is_step = true, rolled = false;
   static constexpr __device__ __forceinline__ int run_of(int, int e) { return e; }
   static constexpr __device__ __forceinline__ int step_of(int, int) { return 0; }
   static constexpr __device__ __forceinline__ int vector_of(int, int) { return 0; }
@@ -423,6 +423,7 @@ template <class K, int Lanes> struct one_step {
   __device__ __forceinline__ std::int64_t position(int, int) const { return at; }
   __device__ __forceinline__ int count(int) const { return thread.valid; }
   static constexpr __device__ __forceinline__ bool has(int) { return true; }
+  static constexpr __device__ __forceinline__ bool has_all() { return true; }
   __device__ __forceinline__ bool whole(int t) const {
     return thread.valid == Lanes && thread.a.walk_dimensions == 1 &&
            (Lanes == 1 || thread.a.tensor[t].mode == access::vector);

@@ -152,11 +152,12 @@ template <class Tile> struct replayed_run {
 /// `Place` says where the thread's elements lie: its constants runs, length, vectors and
 /// width, run_of, step_of, vector_of, element_of and lane_of between the two ways of counting them, and
 ///   vector_is_step      a vector has one step of every run, else every step of one run
+///   rolled              steps are gone through in a loop, not unrolled
 ///   steps(run)          steps of a run that exist (the first ones)
 ///   position(run, step) of the walk, which changes by direction() from step to step
 ///   count(v)            elements of vector v that exist
 ///   whole(t)            whether one access reaches each of its vectors in tensor t that it has
-///   has(v)              whether it has vector v, where one access reaches each; it has vector 0
+///   has(v), has_all()   whether it has vector v, or all, where one access reaches each; it has vector 0
 ///   first(t), next(t)   where, in elements, vector 0 lies in memory, and from one to the next, where one
 ///                       access reaches each
 ///   path(t, v)          else
@@ -169,6 +170,7 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
   static constexpr bool anywhere = Anywhere;
   static constexpr int vectors = Place::vectors, width = Place::width, runs = Place::runs,
                        length = Place::length;
+  static constexpr bool rolled = Place::rolled, rolled_vectors = rolled && Place::vector_is_step;
 
   held_loads<K, vectors, width, sequence_of<walked_loads<group, S>>> loads;
   static constexpr int remembered_count = most_remembered<group>;
@@ -266,10 +268,9 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
     using memory = step_memory<K, stage_kind::aggregate, Q, Round, Framed, replayed_run<tile>>;
     rotation<K, stage_kind::aggregate, Q> rotating[1];
     rotate<memory, Back>(rotating, u, run, &here, 0, state);
-#pragma unroll
-    for (int i = 0; i < length; ++i) {
+    for_count<rolled, length>([&](int i) {
       const int step = Back ? length - 1 - i : i;
-      if (Masked == tile_mask::steps && !Back && step >= limit) continue;
+      if (Masked == tile_mask::steps && !Back && step >= limit) return;
       typename fold_stage<Q>::template variables<C> v;
       fold_stage<Q>::evaluate(
           u, v,
@@ -280,7 +281,7 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
         remembered[position_in<remembered_nodes<group, Q>, I>][run][step] =
             fold_stage<Q>::template get<I>(u, v);
       });
-    }
+    });
     if (Masked == tile_mask::runs && limit == 0) state = start;
   }
 
@@ -350,8 +351,7 @@ private:
     states<group, C> state = before;
     rotation<K, stage_kind::sweep, Q> rotating[1];
     rotate<memory_of_sweep<Q, Framed>, Back>(rotating, u, run, &known, 0, state);
-#pragma unroll
-    for (int i = 0; i < length; ++i) {
+    for_count<rolled, length>([&](int i) {
       const int step = Back ? length - 1 - i : i;
       typename sweep_stage<Q>::template variables<C> v;
       step_of<Q, Framed, Back>(u, v, known, run, step, state, rotating[0]);
@@ -361,7 +361,7 @@ private:
                        known.value[position_in<replayed_nodes<group>, node_index>][step] =
                            sweep_stage<Q>::template get<node_index>(u, v);
                      });
-    }
+    });
   }
   /// Framed: where nothing is left to others, every step is masked; so it is where Masked says so.
   template <int Q, bool Framed, bool Back, bool Masked = false, class Uniforms, class Variables>
@@ -398,8 +398,7 @@ private:
       const replayed_run<tile> none(*this);
       rotate<memory_of_sweep<Q, Framed>, Back>(rotating, u, 0, &none, 0, state[0]);
     }
-#pragma unroll
-    for (int i = 0; i < vectors; ++i) {
+    for_count<rolled_vectors, vectors>([&](int i) {
       const int v = Back ? vectors - 1 - i : i, first_run = Place::run_of(v, 0);
       const replayed_run<tile> here = replay<Q, Framed>(first_run, before[first_run]);
       if constexpr (!Place::vector_is_step) {
@@ -408,17 +407,16 @@ private:
         rotating[first_run] = of_run[0];
       }
       C out[outputs_of<Q> > 0 ? outputs_of<Q> : 1][width];
-#pragma unroll
-      for (int j = 0; j < width; ++j) {
+      for_count<rolled && !Place::vector_is_step, width>([&](int j) {
         const int e = Back ? width - 1 - j : j, run = Place::run_of(v, e);
         typename sweep_stage<Q>::template variables<C> values;
         step_of<Q, Framed, Back, Masked>(u, values, here, run, Place::step_of(v, e), state[run],
                                          rotating[run]);
         take_outputs<Q>(u, values, [&]<int N>(index_constant<N>, C value) { out[N][e] = value; });
-      }
+      });
       for_each_index(std::make_integer_sequence<int, outputs_of<Q>>{},
                      [&]<int N>(index_constant<N>) { held_of<N>(written).vector[v].set(0, out[N]); });
-    }
+    });
   }
   /// ... two lanes at a time, for what earlier sweeps computed of them has to be at hand.
   template <int Q, bool Framed, bool Back>
@@ -433,8 +431,7 @@ private:
       states<group, C> state[2] = {before[first], before[first + side - 1]};
       rotation<K, stage_kind::sweep, Q> rotating[side];
       rotate<memory_of_sweep<Q, Framed>, Back>(rotating, u, first, here, 1, state[0]);
-#pragma unroll
-      for (int i = 0; i < length; ++i) {
+      for_count<rolled, length>([&](int i) {
         const int step = Back ? length - 1 - i : i;
         C out[outputs_of<Q>][side];
 #pragma unroll
@@ -446,7 +443,7 @@ private:
         for_each_index(std::make_integer_sequence<int, outputs_of<Q>>{}, [&]<int N>(index_constant<N>) {
           held_of<N>(written).vector[step].set(first, out[N]);
         });
-      }
+      });
     }
   }
   template <int Q> static constexpr int outputs_of = stage_of<group, stage_kind::sweep, Q>.stores.count;
@@ -459,16 +456,15 @@ private:
   }
 
   /// Calls f(v, whether it has vector v); it has the first ones. Where instructions are what takes the time,
-  /// in programs of several sweeps, tiles that have all are asked once; a copy's two ways to load would take
-  /// longer than the questions.
+  /// in programs of several sweeps, and in rows, tiles that have all are asked once; a copy's two ways to
+  /// load strips would take longer than the questions.
+  static constexpr bool asks_once = !rolled && vectors > 1 &&
+                                    (sweep_count<group> > 1 || !Place::vector_is_step);
   template <class F> __device__ __forceinline__ void for_each_vector(F&& f) const {
-    if (sweep_count<group> > 1 && this->has(vectors - 1)) {
-#pragma unroll
-      for (int v = 0; v < vectors; ++v) f(v, true);
-    } else {
-#pragma unroll
-      for (int v = 0; v < vectors; ++v) f(v, this->has(v));
-    }
+    if (asks_once && this->has_all())
+      for_count<rolled_vectors, vectors>([&](int v) { f(v, true); });
+    else
+      for_count<rolled_vectors, vectors>([&](int v) { f(v, this->has(v)); });
   }
 
   /// ... and with where it lies in tensor t, of elements T, one access reaching each.
@@ -516,7 +512,10 @@ private:
       in_scan_order([&](auto turn) {
         for_each_place<E>(t, [&](int v, bool exists, auto* at) {
           registers.vector[v] = {};
-          if (!exists) return;
+          if (!exists) {  // like one that does, as in load_elements
+            if (!Place::vector_is_step && v > 0) registers.vector[v] = registers.vector[0];
+            return;
+          }
           constexpr bool turns = decltype(turn)::value;
           const E* const from = Staged ? reinterpret_cast<const E*>(in_stage<I>(stage, v)) : at;
           if constexpr (Staged && turns)
@@ -527,8 +526,7 @@ private:
         });
       });
     } else if (!std::is_same_v<T, any_type> && memory.mode == access::same) {
-#pragma unroll
-      for (int v = 0; v < vectors; ++v) {
+      for_count<rolled_vectors, vectors>([&](int v) {
         const element_path path = this->path(t, v);
         const E value = path.count > 0
                             ? static_cast<const E*>(
@@ -536,10 +534,9 @@ private:
                             : E{};
 #pragma unroll
         for (int e = 0; e < width; ++e) registers.vector[v].set_bits(e, value);
-      }
+      });
     } else {
-#pragma unroll
-      for (int v = 0; v < vectors; ++v)
+      for_count<rolled_vectors, vectors>([&](int v) {
         if constexpr (Anywhere) {
           registers.vector[v] = gather_elements<E, width>(this->thread.a, t, this->path(t, v));
         } else {
@@ -548,6 +545,7 @@ private:
               load_elements<width>(static_cast<const E*>(memory.data) + begin_of(t, path), apart_in(t, path),
                                    path.count, v > 0 ? registers.vector[0].bits_of(0) : E{});
         }
+      });
     }
   }
 
@@ -596,8 +594,7 @@ private:
         });
       });
     } else {
-#pragma unroll
-      for (int v = 0; v < vectors; ++v)
+      for_count<rolled_vectors, vectors>([&](int v) {
         if constexpr (Anywhere) {
           scatter_elements<E, width>(this->thread.a, Tensor, this->path(Tensor, v), values.vector[v]);
         } else {
@@ -605,6 +602,7 @@ private:
           store_elements(static_cast<E*>(memory.data) + begin_of(Tensor, path), apart_in(Tensor, path),
                          path.count, values.vector[v]);
         }
+      });
     }
   }
 };

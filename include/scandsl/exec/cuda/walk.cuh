@@ -8,7 +8,8 @@
 /// What nearly all tiles need is in kernels of their own, of few registers: one_tile_kernel, for lanes that
 /// are no longer, and stream_kernel, in which the copy engine brings the next tile while one is computed.
 /// What they cannot do they leave, for good, to walk_on, which can do everything: a call that is not the last
-/// thing a kernel does would cost it registers all along. (It goes by smaller tiles, to keep the code small.)
+/// thing a kernel does would cost it registers all along. (It goes by smaller tiles, or its loops
+/// are rolled, for it takes long to compile.)
 namespace scandsl::cuda_detail {
 
 template <class K, class Arrangement> struct walker;
@@ -90,7 +91,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
   /// Several tiles of the same lanes.
   __device__ __forceinline__ void run_stream() {
     if (a.restarts || a.walk_dimensions > 1)
-      return walk_on<K, typename Arrangement::small>(a, shared, nullptr);
+      return walk_on<K, typename Arrangement::template slow_of<K>>(a, shared, nullptr);
     auto& thread = threads.thread;
     threads.template find<true>(blockIdx.x, thread);
     unsigned char* const stages = shared + base::exchange_bytes(a.lane_threads);
@@ -147,14 +148,14 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
 private:
   __device__ __forceinline__ void leave_at_once() {
     threads.settle();
-    walk_on<K, typename Arrangement::small>(a, shared, nullptr);
+    walk_on<K, typename Arrangement::template slow_of<K>>(a, shared, nullptr);
   }
   __device__ __forceinline__ void leave(std::int64_t from) {
     state rest;
     state::copy(threads.thread, rest);
     rest.from = from;
     threads.meet();  // the exchange is another's now
-    walk_on<K, typename Arrangement::small>(a, shared, &rest);
+    walk_on<K, typename Arrangement::template slow_of<K>>(a, shared, &rest);
   }
   /// Chunks that are lanes of their own are one range each; a lane whose chunk is shorter has its last tiles
   /// empty.
@@ -188,10 +189,10 @@ private:
   }
 
   /// Computes a tile. False, with nothing written and the carry worth what it was, for the whole block, where
-  /// the tile ends early and the scans' last values are wanted, its sums hold no frame, or a stretch alone
-  /// overflows. Total: the carry after the tile is wanted.
+  /// the tile ends early (in a row: within a vector) and the scans' last values are wanted, its sums hold no
+  /// frame, or a stretch alone overflows. Total: the carry after the tile is wanted.
   template <bool Total, class Tile> __device__ __forceinline__ bool process(Tile& now, bool first) {
-    if (uses_last<group> && !only_reduces<group, 0> && a.last_wanted &&
+    if (Tile::has_parts && uses_last<group> && !only_reduces<group, 0> && a.last_wanted &&
         now.of_tile.steps < Arrangement::tile_steps(a.lane_threads))
       return false;
     states<group, C> before[runs];
@@ -205,14 +206,21 @@ template <class K, class Arrangement>
 using runner =
     std::conditional_t<(sweep_count<typename K::group> > 1), sweeper<K, Arrangement>, walker<K, Arrangement>>;
 
-template <class K, class Arrangement>
-__global__ void __launch_bounds__(Arrangement::threads, Arrangement::blocks_resident)
+/// Everything, in either arrangement: one kernel, for it does nothing but call.
+template <class K, class Strip, class Row>
+__global__ void __launch_bounds__(std::max(Strip::threads, Row::threads), Row::blocks_resident)
     walk_kernel(const __grid_constant__ typename K::arguments a) {
   extern __shared__ __align__(16) unsigned char shared[];
-  if constexpr (sweep_count<typename K::group> > 1)
-    sweep_on<K, Arrangement>(a, shared);
+  const auto walk = [&]<class Arrangement>(std::type_identity<Arrangement>) {
+    if constexpr (sweep_count<typename K::group> > 1)
+      sweep_on<K, Arrangement>(a, shared);
+    else
+      walk_on<K, Arrangement>(a, shared, nullptr);
+  };
+  if (a.along_rows)
+    walk(std::type_identity<Row>{});
   else
-    walk_on<K, Arrangement>(a, shared, nullptr);
+    walk(std::type_identity<Strip>{});
 }
 template <class K, class Arrangement>
 __global__ void __launch_bounds__(Arrangement::threads, Arrangement::blocks_resident)
