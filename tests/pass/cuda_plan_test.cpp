@@ -79,10 +79,10 @@ TEST_CASE("rows whose last tile would be mostly empty have fewer threads", "[pas
   const auto threads = [](std::int64_t rows, std::int64_t steps) {
     return plan_for<summed>({{rows, steps}}, {{steps, 1}}).lane_threads;
   };
-  CHECK(threads(2500, 9000) == 128);    // 3 tiles of 4096
-  CHECK(threads(10000, 9000) == 32);    // 9 of 1024
-  CHECK(threads(10000, 16384) == 256);  // nothing is empty
-  CHECK(threads(10000, 8192) == 256);   // one tile
+  CHECK(threads(2500, 9000) == 64);    // 5 tiles of 2048
+  CHECK(threads(10000, 9000) == 32);   // 9 of 1024
+  CHECK(threads(10000, 16384) == 32);  // no barriers
+  CHECK(threads(10000, 8192) == 256);  // one tile
   CHECK(threads(10000, 5000) == 256);
   CHECK(threads(300, 9000) == 256);  // there would be multiprocessors without work
   const cuda_kernel_plan packed = plan_for<summed>({{10000, 9000}}, {{9000, 1}}, 0, 3);

@@ -54,9 +54,11 @@ struct cuda_row_policy {
   /// Of programs of several sweeps, whose operands are held while all of them run: half as many elements are
   /// a fifth slower, for all that is done once a thread.
   static constexpr int held_words_of_sweeps = 48;
-  /// Fewer threads a row are worth it where so much of the walk is left, and there are so many rounds of
-  /// blocks.
-  static constexpr double worth_fewer = 0.9;
+  /// Of rows of several tiles with fewer threads than a block, where there are so many rounds of blocks: what
+  /// the barriers of more than a warp cost (log-sums, rows of 16384: 0.78 of a copy with 256 threads, 0.91
+  /// with 32), and each further time as many threads as are resident (decayed sums, of which 192 are in place
+  /// of 512: 0.84 and 1).
+  static constexpr double cost_of_barriers = 1.08, cost_of_lack = 0.11;
   static constexpr int rounds_of_blocks = 2;
   /// Of a cluster, so that a row of so many tiles is held in registers and read once. 16 is what an H200
   /// takes.
@@ -252,10 +254,10 @@ inline bool can_be_clustered(const program& p, const cuda_kernel_plan& plan, con
          plan.nest.walk.size() == 1 && length > tile && length <= of_cluster;
 }
 
-/// Threads along a row of more tiles than one: fewer than a block has where the last tile would be mostly
-/// empty (9000 steps in tiles of 8192 take as long as 16384) and there are rows enough to keep the device
-/// busy all the same. A block has its stages in shared memory however many threads it has, so that of small
-/// ones fewer threads may be resident.
+/// Threads along a row of more tiles than one, where there are rows enough to keep the device busy with few:
+/// a warp waits for no other, and its last tile is not mostly empty (9000 steps in tiles of 8192 take as long
+/// as 16384). But a block has its stages in shared memory however many threads it has, so that of small ones
+/// fewer may be resident.
 inline int threads_of_rows(std::int64_t rows, std::int64_t length, const cuda_tile_shape& shape,
                            const cuda_device& device) {
   using policy = cuda_row_policy;
@@ -265,13 +267,15 @@ inline int threads_of_rows(std::int64_t rows, std::int64_t length, const cuda_ti
   const auto cost = [&](int threads) {
     const std::int64_t tile = threads * a_thread, walked = (length + tile - 1) / tile * tile;
     const std::int64_t resident = std::int64_t{blocks} * std::max(threads, policy::fewest_threads);
-    return static_cast<double>(walked) /
-           static_cast<double>(std::clamp<std::int64_t>(resident, 1, most_resident));
+    const double lack = static_cast<double>(most_resident) /
+                        static_cast<double>(std::clamp<std::int64_t>(resident, 1, most_resident));
+    return static_cast<double>(walked) * (1 + policy::cost_of_lack * (lack - 1)) *
+           (threads > 32 ? policy::cost_of_barriers : 1);
   };
   const std::int64_t enough = std::int64_t{most_resident} * policy::rounds_of_blocks * device.multiprocessors;
   int best = policy::threads;
   for (int threads = best / 2; threads >= 32 && rows * threads >= enough; threads /= 2)
-    if (cost(threads) < policy::worth_fewer * cost(best)) best = threads;
+    if (cost(threads) < cost(best)) best = threads;
   return best;
 }
 
