@@ -32,6 +32,9 @@ template <class K, int Width, int Vectors, int RowThreads, bool Rolled = false> 
   static constexpr bool has_streams = RowThreads >= 0;  ///< else a row is one tile
   /// Several rows may share a warp.
   static constexpr bool shares_warps = RowThreads == part_of_warp || RowThreads == any_threads;
+  /// A thread may lack some of its vectors. (Of a look-back, which has many tiles, the last one does not
+  /// matter; its registers do.)
+  static constexpr bool may_lack_vectors = RowThreads <= 0;
   static constexpr int blocks_resident = cuda_row_policy::blocks_resident;
   static constexpr int blocks_resident_of_one_tile(int held_bytes) {
     return held_bytes <= cuda_row_policy::held_bytes_of_three ? cuda_row_policy::blocks_resident_of_one_tile
@@ -61,7 +64,8 @@ template <class K, int Width, int Vectors, int RowThreads, bool Rolled = false> 
                                      bool backwards)
         : thread(t), of_tile(tile), start(backwards ? tile.steps - 1 - from : from),
           left(t.valid == 0 ? 0 : tile.steps - from), apart(distance), reversed(backwards) {
-      const bool complete = has_all() || (left > 0 && (left & (Width - 1)) == 0);
+      const bool complete = left >= (Vectors - 1) * apart + Width ||
+                            (may_lack_vectors && left > 0 && (left & (Width - 1)) == 0);
       const int first_element = (static_cast<int>(of_tile.low) + start) & (Width - 1);
       within = complete && first_element == (reversed ? Width - 1 : 0);
     }
@@ -77,8 +81,10 @@ template <class K, int Width, int Vectors, int RowThreads, bool Rolled = false> 
     __device__ __forceinline__ bool whole(int t) const {
       return thread.a.tensor[t].mode == access::vector && within;
     }
-    __device__ __forceinline__ bool has(int v) const { return left > v * apart; }
-    __device__ __forceinline__ bool has_all() const { return left >= (Vectors - 1) * apart + Width; }
+    __device__ __forceinline__ bool has(int v) const { return !may_lack_vectors || left > v * apart; }
+    __device__ __forceinline__ bool has_all() const {
+      return !may_lack_vectors || left >= (Vectors - 1) * apart + Width;
+    }
     __device__ __forceinline__ std::int64_t first(int t) const {
       return thread.place[t] + of_tile.low + (reversed ? start - (Width - 1) : start);
     }
