@@ -455,11 +455,11 @@ private:
     });
   }
 
-  /// Calls f(v, whether it has vector v); it has the first ones. Where instructions are what takes the time,
-  /// in programs of several sweeps, and in rows, tiles that have all are asked once; a copy's two ways to
-  /// load strips would take longer than the questions.
+  /// Where instructions are what takes the time, in programs of several sweeps, and in rows, tiles that have
+  /// all vectors are asked once; a copy's two ways to load strips would take longer than the questions.
   static constexpr bool asks_once = !rolled && vectors > 1 &&
                                     (sweep_count<group> > 1 || !Place::vector_is_step);
+  /// Calls f(v, whether it has vector v); it has the first ones.
   template <class F> __device__ __forceinline__ void for_each_vector(F&& f) const {
     if (asks_once && this->has_all())
       for_count<rolled_vectors, vectors>([&](int v) { f(v, true); });
