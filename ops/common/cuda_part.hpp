@@ -7,8 +7,9 @@
 /// it is built without CUDA, these throw cuda_error.
 namespace scandsl::ops {
 
-template <const program& P> void run_cuda(const cuda& device, const problem& bound);
+template <const program& P>
+void run_cuda(const cuda& device, const problem& bound, const iteration_space& space);
 /// Bytes of workspace.
-template <const program& P> std::int64_t size_cuda(const problem& bound);
+template <const program& P> std::int64_t size_cuda(const problem& bound, const iteration_space& space);
 
 }  // namespace scandsl::ops

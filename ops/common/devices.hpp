@@ -1,6 +1,7 @@
 #pragma once
 #include "cuda_part.hpp"
 #include "scandsl/exec/cpu/run.hpp"
+#include "scandsl/exec/cpu/shared_driver.hpp"
 
 /// Private to the ops: one way to run a program on every device.
 namespace scandsl::ops {
@@ -9,10 +10,12 @@ template <const program& P, class... B> void run_on(const cpu& device, const B&.
   run<P>(device, bindings...);
 }
 template <const program& P, class... B> void run_on(const cuda& device, const B&... bindings) {
-  run_cuda<P>(device, bind<P>(bindings...));
+  const problem bound = bind<P>(bindings...);
+  run_cuda<P>(device, bound, validate(P, bound, works_in_place<P>(), false));
 }
 template <const program& P, class... B> void run_on(cuda_sizing& device, const B&... bindings) {
-  device.bytes = size_cuda<P>(bind<P>(bindings...));
+  const problem bound = bind<P>(bindings...);
+  device.bytes = size_cuda<P>(bound, make_iteration_space(P, bound));
 }
 
 }  // namespace scandsl::ops

@@ -31,15 +31,14 @@ std::int64_t launch_typed(const cuda& device, const problem& bound, const iterat
              : cuda_detail::run_typed<P, C, operand_types<P, T>, false>(device, bound, space);
 }
 
-template <const program& P> void run_cuda(const cuda& device, const problem& bound) {
-  const iteration_space space = validate(P, bound, works_in_place<P>(), false);
+template <const program& P>
+void run_cuda(const cuda& device, const problem& bound, const iteration_space& space) {
   cuda_detail::with_types<P, typed_elements_of<P>, types_of_program<P>::template in_kernels_for>(
       bound, [&]<class C, class T>(std::type_identity<C>, std::type_identity<T>) {
         return launch_typed<P, C, T>(device, bound, space, false);
       });
 }
-template <const program& P> std::int64_t size_cuda(const problem& bound) {
-  const iteration_space space = make_iteration_space(P, bound);
+template <const program& P> std::int64_t size_cuda(const problem& bound, const iteration_space& space) {
   return cuda_detail::with_types<P, typed_elements_of<P>, types_of_program<P>::template in_kernels_for>(
       bound, [&]<class C, class T>(std::type_identity<C>, std::type_identity<T>) {
         return launch_typed<P, C, T>(cuda{nullptr}, bound, space, true);

@@ -35,8 +35,7 @@ SPILLS = [
     ("decayed_sum.gradient_without_decay bfloat16 stream row*", 64),
     ("decayed_sum.gradient_without_decay_per_lane * stream strip*", 8),
     # 512 threads leave 128. What a thread knows of its lanes waits while they are gone through.
-    ("decayed_sum* piece strip*", 60),
-    ("* piece strip*", 40),
+    ("* piece strip*", 60),
     # Two blocks of a look-back and their messengers leave 112. The numbers and addresses of the tiles that a
     # block has begun wait between the turns of its loop.
     ("logcumsumexp * lookback row*", 28),

@@ -1,16 +1,39 @@
 #pragma once
 
-#include <sstream>
+#include <array>
+#include <cstdio>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <type_traits>
 
 namespace scandsl {
 
-/// Joins its arguments into one string, each printed as by `std::ostream <<`.
+namespace detail {
+
+inline void append(std::string& text, std::string_view words) { text += words; }
+template <class Number>
+  requires std::is_arithmetic_v<Number>
+void append(std::string& text, Number number) {
+  if constexpr (std::is_same_v<Number, char>) {
+    text += number;
+  } else if constexpr (std::is_floating_point_v<Number>) {
+    std::array<char, 32> digits{};
+    std::snprintf(digits.data(), digits.size(), "%g", static_cast<double>(number));
+    text += digits.data();
+  } else {
+    text += std::to_string(number);
+  }
+}
+
+}  // namespace detail
+
+/// Joins its arguments into one string, each printed as by `std::ostream <<`. (Without one: a library that
+/// was linked with a C++ library of its own, as some compilers do, may have streams without a locale.)
 template <class... Parts> std::string message(const Parts&... parts) {
-  std::ostringstream text;
-  (text << ... << parts);
-  return text.str();
+  std::string text;
+  (detail::append(text, parts), ...);
+  return text;
 }
 
 /// The base of every exception that scandsl throws. A message says what was expected, what came, and what to

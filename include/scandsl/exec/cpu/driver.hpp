@@ -5,7 +5,7 @@
 namespace scandsl::cpu_detail {
 
 /// Runs one kernel program.
-template <class C> class kernel_run {
+template <class C, class Instructions = xsimd::default_arch> class kernel_run {
 public:
   kernel_run(const kernel_set<C>& kernels, const problem& bound, const iteration_space& space, int threads)
       : device{threads, pack_width<C>} {
@@ -83,5 +83,13 @@ private:
   strip_context<C> context;
   cpu_kernel_plan plan;
 };
+
+/// Not inline: what goes around the stages is the same for all programs, and takes longer to compile than
+/// most of them. Of several files, all but one may leave it to that one (shared_driver.hpp).
+template <class C>
+void run_kernel(const kernel_set<C>& kernels, const problem& bound, const iteration_space& space,
+                int threads) {
+  kernel_run<C>(kernels, bound, space, threads).run();
+}
 
 }  // namespace scandsl::cpu_detail

@@ -20,7 +20,9 @@ template <class C> struct pack_stream {
   std::int64_t step = 0;
 };
 
-template <class C> struct kernel_frame {
+/// Here and in what calls these, `Instructions` keeps apart what files of one executable have of the same
+/// name, where they are compiled for other instructions: a library for this machine, and who uses it.
+template <class C, class Instructions = xsimd::default_arch> struct kernel_frame {
   const pack_stream<C>* const* streams = nullptr;  ///< [stream][pack]: loads, kept values, scratch
   const gather_place<pack_width<C>>* const* gathers = nullptr;  ///< [stream][pack]: where gathers read
   const pack_stream<C>* const* stores = nullptr;                ///< [index into program::stores][pack]

@@ -14,7 +14,7 @@ namespace scandsl::cpu_detail {
 ///   3. every piece is scanned from there.
 /// A batch of blocks goes through the three phases while it is in the cache, so memory is read once and
 /// written once.
-template <class C> class piece_scan {
+template <class C, class Instructions = xsimd::default_arch> class piece_scan {
 public:
   static constexpr int width = pack_width<C>;
   static constexpr std::int64_t lanes = piece_policy::packs * width;

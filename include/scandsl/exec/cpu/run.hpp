@@ -82,7 +82,7 @@ void run_as(const cpu& executor, const problem& bound, const iteration_space& sp
                        for (int a = 0; a < view.rank; ++a) count *= view.axis[a].count();
                        view.data = scratch.get(kernel.tensors[t].id, count);
                      }
-                   kernel_run<C>(set, part, make_iteration_space(kernel, part), threads_of(executor)).run();
+                   run_kernel<C>(set, part, make_iteration_space(kernel, part), threads_of(executor));
                  });
 }
 

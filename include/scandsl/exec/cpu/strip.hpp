@@ -10,7 +10,7 @@
 namespace scandsl::cpu_detail {
 
 /// The kernels of one kernel program for one compute type, with what the driver needs to know of it.
-template <class C> struct kernel_set {
+template <class C, class Instructions = xsimd::default_arch> struct kernel_set {
   const program* p = nullptr;
   const walk_table* table = nullptr;
   kernel<C> boundary[max_sweeps + 1] = {}, sweep[max_sweeps] = {}, aggregate[max_sweeps] = {};
@@ -34,7 +34,7 @@ private:
 };
 
 /// One call's problem as the strips see it; shared by the threads, not changed by them.
-template <class C> struct strip_context {
+template <class C, class Instructions = xsimd::default_arch> struct strip_context {
   const kernel_set<C>* kernels = nullptr;
   const problem* bound = nullptr;
   const iteration_space* space = nullptr;
@@ -52,7 +52,7 @@ template <class C> struct strip_context {
 
 /// Some packs of lanes and one range of the walk, run by one thread: points the kernels' streams at memory,
 /// or at tiles that staging fills and empties.
-template <class C> class strip {
+template <class C, class Instructions = xsimd::default_arch> class strip {
 public:
   static constexpr int width = pack_width<C>;
 

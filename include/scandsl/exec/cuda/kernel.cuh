@@ -3,6 +3,7 @@
 
 #include "scandsl/exec/cuda/approximate.cuh"
 #include "scandsl/exec/cuda/arguments.hpp"
+#include "scandsl/exec/cuda/float64.cuh"
 #include "scandsl/exec/cuda/memory.cuh"
 #include "scandsl/exec/stage.hpp"
 #include "scandsl/pass/telescope.hpp"

@@ -73,7 +73,10 @@ template <class K> struct tile_policy {
   static constexpr int strip_steps = static_cast<int>(std::bit_floor(static_cast<unsigned>(
       std::clamp(std::min(4 * strip_held_words / ((several_sweeps ? strip_lanes : width) * step_bytes),
                           unrolled_steps(strip_lanes)),
-                 2, several_sweeps ? cuda_strip_policy::steps_of_sweeps : cuda_strip_policy::most_steps))));
+                 2,
+                 several_sweeps       ? cuda_strip_policy::steps_of_sweeps
+                 : is_typed || is_map ? cuda_strip_policy::most_steps
+                                      : cuda_strip_policy::steps_of_other_types))));
   static constexpr int strip_threads = is_map ? cuda_strip_policy::threads_of_maps
                                        : several_sweeps || state_words > 1 ? 128
                                                                            : 256;

@@ -229,8 +229,7 @@ template <class K, class Strip> struct piece_worker {
     const std::int64_t extent = a.chunk_dimension >= 0 ? a.chunk : a.steps,
                        from = piece * of.length < extent ? piece * of.length : extent,
                        to = from + of.length < extent ? from + of.length : extent;
-    all.template walk_range<false>(thread.low, thread.high, from, 0);
-    if (!only_folds) all.template walk_range<true>(thread.low, thread.high, to, from);
+    all.walk_range(thread.low, thread.high, only_folds ? from : to, 0, from);
     if (piece >= of.pieces - 1) thread.template boundary<1>();
   }
 

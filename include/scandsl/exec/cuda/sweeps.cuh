@@ -186,22 +186,29 @@ private:
   /// Restarting where chunks end.
   template <int S, bool Back> __device__ __forceinline__ void sweep() {
     const stretch_of_lanes all = whole();
-    if (!a.restarts) return walk_stretch<S, Back>(all);
     states<group, C> seed[lanes];
+    std::int64_t chunks = 1, slots = 0, first_slot = all.first_slot;
+    if (a.restarts) {
 #pragma unroll
-    for (int lane = 0; lane < lanes; ++lane) seed[lane] = threads.thread.carry[lane];
-    const std::int64_t chunks = (all.high - all.low + a.chunk - 1) / a.chunk, slots = tiles_of(a.chunk);
-    const std::int64_t first_slot =
-        a.offsets == nullptr ? 0 : (all.low / a.chunk + threads.thread.segment_index) * slots;
+      for (int lane = 0; lane < lanes; ++lane) seed[lane] = threads.thread.carry[lane];
+      chunks = (all.high - all.low + a.chunk - 1) / a.chunk;
+      slots = tiles_of(a.chunk);
+      if (a.offsets != nullptr) first_slot = (all.low / a.chunk + threads.thread.segment_index) * slots;
+    }
 #pragma unroll 1
     for (std::int64_t i = 0; i < chunks; ++i) {
-      const std::int64_t number = Back != a.reversed[0] ? chunks - 1 - i : i,
-                         low = all.low + number * a.chunk;
-      const std::int64_t high = low + a.chunk < all.high ? low + a.chunk : all.high;
+      stretch_of_lanes here = all;
+      if (a.restarts) {
+        const std::int64_t number = Back != a.reversed[0] ? chunks - 1 - i : i;
+        here.low = all.low + number * a.chunk;
+        here.high = here.low + a.chunk < all.high ? here.low + a.chunk : all.high;
+        here.tiles = tiles_of(here.high - here.low);
+        here.first_slot = first_slot + number * slots;
 #pragma unroll
-      for (int lane = 0; lane < lanes; ++lane)
-        copy_states<group, scans_in<group, S>>(seed[lane], threads.thread.carry[lane]);
-      walk_stretch<S, Back>({low, high, tiles_of(high - low), first_slot + number * slots});
+        for (int lane = 0; lane < lanes; ++lane)
+          copy_states<group, scans_in<group, S>>(seed[lane], threads.thread.carry[lane]);
+      }
+      walk_stretch<S, Back>(here);
     }
   }
   template <int S, bool Back> __device__ __forceinline__ void walk_stretch(const stretch_of_lanes& range) {

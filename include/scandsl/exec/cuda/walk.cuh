@@ -64,12 +64,11 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
     threads.template find<true>(blockIdx.x, threads.thread);
     if (given != nullptr) {
       state::copy(*given, threads.thread);
-      walk_range<true>(threads.thread.low, threads.thread.high, range_extent(), given->from);
     } else {
       threads.thread.load_still();
       threads.thread.template boundary<0>();
-      if constexpr (sweep_count<group> > 0) sweep();
     }
+    if constexpr (sweep_count<group> > 0) sweep(given != nullptr ? given->from : 0);
     threads.thread.template boundary<sweep_count<group>>();
   }
 
@@ -123,25 +122,23 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
     thread.template boundary<1>();
   }
 
-  /// Goes through the first `extent` steps of [low, high) in scan order, but for the first `from`; Writes:
-  /// and writes what it computes.
-  template <bool Writes>
+  /// Goes through the first `extent` steps of [low, high) in scan order, but for the first `from`, and writes
+  /// what it computes from step `written_from` on.
   __device__ __forceinline__ void walk_range(std::int64_t low, std::int64_t high, std::int64_t extent,
-                                             std::int64_t from) {
+                                             std::int64_t from, std::int64_t written_from = 0) {
     const int length = Arrangement::tile_steps(a.lane_threads);
 #pragma unroll 1
     for (std::int64_t at = from; at < extent; at += length) {
       auto now = threads.template tile_at<0, true>(
           threads.thread, stretch::after(low, high, at, length, a.reversed[0]), a.reversed[0]);
       now.load();
+      const bool writes = at >= written_from;
+      // Without frames the way that always fits is as fast as the other.
+      if constexpr (can_be_framed<K, 0>)
+        if (process<true>(now, at == 0, writes)) continue;
       states<group, C> before[runs];
-      if constexpr (Writes) {
-        if (process<true>(now, at == 0)) continue;
-        base::template scan_in_order<0, false>(now, before);
-        now.template finish<0, false>(before);
-      } else if (!base::template scan_fast<0, true, false>(now, before, at == 0)) {
-        base::template scan_in_order<0, false>(now, before);
-      }
+      if constexpr (sweep_has_scans<group, 0>) base::template scan_in_order<0, false>(now, before);
+      if (writes) now.template finish<0, false>(before);
     }
   }
 
@@ -163,8 +160,8 @@ private:
     return a.chunk_dimension >= 0 ? a.chunk : threads.thread.high - threads.thread.low;
   }
 
-  /// Walks the block's range, restarting where chunks end.
-  __device__ __forceinline__ void sweep() {
+  /// Walks the block's range but for the first `from` steps, restarting where chunks end.
+  __device__ __forceinline__ void sweep(std::int64_t from) {
     std::int64_t low = threads.thread.low, high = threads.thread.high, extent = range_extent(), left = 1;
     const std::int64_t end = high;
     states<group, C> seed[lanes];
@@ -183,7 +180,7 @@ private:
         for (int lane = 0; lane < lanes; ++lane)
           copy_states<group, scans_in<group, 0>>(seed[lane], threads.thread.carry[lane]);
       }
-      walk_range<true>(low, high, extent, 0);
+      walk_range(low, high, extent, from);
       low += a.reversed[0] ? -a.chunk : a.chunk;
     }
   }
@@ -191,13 +188,14 @@ private:
   /// Computes a tile. False, with nothing written and the carry worth what it was, for the whole block, where
   /// the tile ends early (in a row: within a vector) and the scans' last values are wanted, its sums hold no
   /// frame, or a stretch alone overflows. Total: the carry after the tile is wanted.
-  template <bool Total, class Tile> __device__ __forceinline__ bool process(Tile& now, bool first) {
+  template <bool Total, class Tile>
+  __device__ __forceinline__ bool process(Tile& now, bool first, bool writes = true) {
     if (Tile::has_parts && uses_last<group> && !only_reduces<group, 0> && a.last_wanted &&
         now.of_tile.steps < Arrangement::tile_steps(a.lane_threads))
       return false;
     states<group, C> before[runs];
     if (!base::template scan_fast<0, Total, false>(now, before, first)) return false;
-    now.template finish<0, true>(before);
+    if (writes) now.template finish<0, true>(before);
     return true;
   }
 };
