@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -10,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -304,27 +306,31 @@ public:
     if (product.is_decided()) file.append(key, product.choice());
   }
 
-private:
-  cublasLtHandle_t handle = nullptr;
-  std::string device_name;
-  std::map<std::string, prepared_product> prepared;
-
   static bool is_capturing(cudaStream_t stream) {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     check(cudaStreamIsCapturing(stream, &status), "cudaStreamIsCapturing");
     return status != cudaStreamCaptureStatusNone;
   }
+
+private:
+  cublasLtHandle_t handle = nullptr;
+  std::string device_name;
+  std::map<std::string, prepared_product> prepared;
 };
 
-/// Calls f(cache) with the current device's, one thread at a time. The caches live as long as the process: at
-/// its end the CUDA runtime may be gone before them.
-template <class F> void with_cache(F f) {
+/// The current device's cache, for one thread at a time.
+struct locked_cache {
+  std::unique_lock<std::mutex> lock;
+  product_cache& products;
+};
+/// The caches live as long as the process: at its end the CUDA runtime may be gone before them.
+locked_cache cache_of_device() {
   static std::mutex mutex;
   static auto* const caches = new std::map<int, product_cache>;
   int device = 0;
   check(cudaGetDevice(&device), "cudaGetDevice");
-  const std::lock_guard lock(mutex);
-  f(caches->try_emplace(device, device).first->second);
+  std::unique_lock lock(mutex);
+  return {std::move(lock), caches->try_emplace(device, device).first->second};
 }
 
 bool is_empty(const product& p) { return p.result.rows == 0 || p.result.columns == 0; }
@@ -333,15 +339,16 @@ bool is_empty(const product& p) { return p.result.rows == 0 || p.result.columns 
 
 void choose(const cuda& device, const setting& with, const product& what) {
   if (is_empty(what)) return;
-  with_cache([&](product_cache& cache) { cache.choose(device.stream, with, column_major(what)); });
+  cache_of_device().products.choose(device.stream, with, column_major(what));
 }
 
 void multiply(const cuda& device, const setting& with, const product& what) {
   if (is_empty(what)) return;
-  with_cache([&](product_cache& cache) {
-    const product p = column_major(what);
-    cache.find(p).launch(device.stream, with, p);
-  });
+  const product p = column_major(what);
+  const locked_cache cache = cache_of_device();
+  const prepared_product& ready = cache.products.find(p);
+  assert(ready.is_decided() || !with.tuning.times || product_cache::is_capturing(device.stream));
+  ready.launch(device.stream, with, p);
 }
 
 std::int64_t free_bytes() {
