@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
-#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -135,32 +134,32 @@ owned_preference make_preference(const problem_of_product& p) {
   return result;
 }
 
-/// Times what a stream is given.
+/// Times what a stream is given between marks, without waiting in between.
 class stopwatch {
 public:
-  explicit stopwatch(cudaStream_t on) : stream(on) {
-    check(cudaEventCreate(&start), "cudaEventCreate");
-    check(cudaEventCreate(&stop), "cudaEventCreate");
+  explicit stopwatch(cudaStream_t on) : stream(on) {}
+
+  void mark() {
+    cudaEvent_t event = nullptr;
+    check(cudaEventCreate(&event), "cudaEventCreate");
+    marks.emplace_back(event);
+    check(cudaEventRecord(event, stream), "cudaEventRecord");
   }
-  stopwatch(const stopwatch&) = delete;
-  stopwatch& operator=(const stopwatch&) = delete;
-  ~stopwatch() {
-    cudaEventDestroy(start);
-    cudaEventDestroy(stop);
-  }
-  template <class Run> float milliseconds(Run run) const {
-    check(cudaEventRecord(start, stream), "cudaEventRecord");
-    run();
-    check(cudaEventRecord(stop, stream), "cudaEventRecord");
-    check(cudaEventSynchronize(stop), "cudaEventSynchronize");
+  void wait() const { check(cudaEventSynchronize(marks.back().get()), "cudaEventSynchronize"); }
+  /// From mark number i to the next one.
+  float milliseconds(std::size_t i) const {
     float took = 0;
-    check(cudaEventElapsedTime(&took, start, stop), "cudaEventElapsedTime");
+    check(cudaEventElapsedTime(&took, marks[i].get(), marks[i + 1].get()), "cudaEventElapsedTime");
     return took;
   }
 
 private:
+  struct event_destroyer {
+    using pointer = cudaEvent_t;
+    void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
+  };
   cudaStream_t stream;
-  cudaEvent_t start = nullptr, stop = nullptr;
+  std::vector<std::unique_ptr<cudaEvent_t, event_destroyer>> marks;
 };
 
 /// One product, ready to be launched.
@@ -186,30 +185,41 @@ public:
     check(launch(algorithm, stream, with, p), "cublasLtMatmul");
   }
 
-  /// Takes the fastest of what is offered, if any of it runs. They take turns, since a GPU that draws much
-  /// power slows down, and a turn has as many launches as take long enough to be timed.
+  /// Takes the fastest of what is offered, if any of it runs. They take turns, and nothing waits in between,
+  /// behind as much work as it takes to make the GPU draw the power that it may: what is fastest on one that
+  /// has rested was up to a tenth slower on one that had not. A turn is long enough to be timed.
   void time(cudaStream_t stream, const setting& with, const product& p) {
-    constexpr int turns = 4;
-    constexpr float long_enough = 0.5F;  // milliseconds
+    constexpr std::size_t turns = 4;
+    constexpr float long_enough = 1.0F, warm = 60.0F;  // milliseconds
+    constexpr int most_launches = 200;
     std::erase_if(candidates, [&](const cublasLtMatmulHeuristicResult_t& each) {
       return launch(each.algo, stream, with, p) != CUBLAS_STATUS_SUCCESS;
     });
     if (candidates.empty()) return;
-    const stopwatch watch(stream);
-    const auto took = [&](const cublasLtMatmulAlgo_t& each, int launches) {
-      return watch.milliseconds([&] {
-        for (int i = 0; i < launches; ++i) launch(each, stream, with, p);
-      }) / static_cast<float>(launches);
+    const auto repeat = [&](const cublasLtMatmulAlgo_t& algo, float milliseconds, float once) {
+      const int launches = static_cast<int>(std::ceil(milliseconds / std::max(once, 1e-3F)));
+      for (int i = 0; i < std::clamp(launches, 1, most_launches); ++i) launch(algo, stream, with, p);
     };
-    const float once = std::max(took(candidates[0].algo, 1), 1e-3F);
-    const int launches = std::max(1, static_cast<int>(std::ceil(long_enough / once)));
-    std::vector<float> least(candidates.size(), std::numeric_limits<float>::infinity());
-    for (int turn = 0; turn < turns; ++turn)
-      for (std::size_t i = 0; i < candidates.size(); ++i)
-        least[i] = std::min(least[i], took(candidates[i].algo, launches));
+    stopwatch first(stream);
+    first.mark();
+    repeat(candidates[0].algo, 0, 1);
+    first.mark();
+    first.wait();
+    const float once = first.milliseconds(0);
+    repeat(candidates[0].algo, warm, once);
+    stopwatch watch(stream);
+    watch.mark();
+    for (std::size_t turn = 0; turn < turns; ++turn)
+      for (const cublasLtMatmulHeuristicResult_t& each : candidates) {
+        repeat(each.algo, long_enough, once);
+        watch.mark();
+      }
+    watch.wait();
+    std::vector<float> sum(candidates.size());
+    for (std::size_t i = 0; i < turns * candidates.size(); ++i)
+      sum[i % candidates.size()] += watch.milliseconds(i);
     algorithm =
-        candidates[static_cast<std::size_t>(std::min_element(least.begin(), least.end()) - least.begin())]
-            .algo;
+        candidates[static_cast<std::size_t>(std::min_element(sum.begin(), sum.end()) - sum.begin())].algo;
     decided = true;
   }
   /// Takes a choice of an earlier process, if cuBLASLt still offers it.
