@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cassert>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -316,16 +315,16 @@ public:
     if (product.is_decided()) file.append(key, product.choice());
   }
 
+private:
+  cublasLtHandle_t handle = nullptr;
+  std::string device_name;
+  std::map<std::string, prepared_product> prepared;
+
   static bool is_capturing(cudaStream_t stream) {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     check(cudaStreamIsCapturing(stream, &status), "cudaStreamIsCapturing");
     return status != cudaStreamCaptureStatusNone;
   }
-
-private:
-  cublasLtHandle_t handle = nullptr;
-  std::string device_name;
-  std::map<std::string, prepared_product> prepared;
 };
 
 /// The current device's cache, for one thread at a time.
@@ -355,10 +354,7 @@ void choose(const cuda& device, const setting& with, const product& what) {
 void multiply(const cuda& device, const setting& with, const product& what) {
   if (is_empty(what)) return;
   const product p = column_major(what);
-  const locked_cache cache = cache_of_device();
-  const prepared_product& ready = cache.products.find(p);
-  assert(ready.is_decided() || !with.tuning.times || product_cache::is_capturing(device.stream));
-  ready.launch(device.stream, with, p);
+  cache_of_device().products.find(p).launch(device.stream, with, p);
 }
 
 std::int64_t free_bytes() {
