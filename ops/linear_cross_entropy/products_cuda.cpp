@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -184,12 +185,12 @@ public:
     check(launch(algorithm, stream, with, p), "cublasLtMatmul");
   }
 
-  /// Takes the fastest of what is offered, if any of it runs. They take turns, and nothing waits in between,
-  /// behind as much work as it takes to make the GPU draw the power that it may: what is fastest on one that
-  /// has rested was up to a tenth slower on one that had not. A turn is long enough to be timed.
+  /// Takes the fastest of what is offered, if any of it runs. They take turns behind other work, and nothing
+  /// waits in between: what is fastest on a GPU that has rested was up to a tenth slower on one that had not,
+  /// which draws more power. A turn is long enough to be timed.
   void time(cudaStream_t stream, const setting& with, const product& p) {
-    constexpr std::size_t turns = 4;
-    constexpr float long_enough = 1.0F, warm = 60.0F;  // milliseconds
+    constexpr std::size_t turns = 3;
+    constexpr float long_enough = 0.5F, warm = 15.0F;  // milliseconds
     constexpr int most_launches = 200;
     std::erase_if(candidates, [&](const cublasLtMatmulHeuristicResult_t& each) {
       return launch(each.algo, stream, with, p) != CUBLAS_STATUS_SUCCESS;
@@ -214,11 +215,14 @@ public:
         watch.mark();
       }
     watch.wait();
-    std::vector<float> sum(candidates.size());
-    for (std::size_t i = 0; i < turns * candidates.size(); ++i)
-      sum[i % candidates.size()] += watch.milliseconds(i);
+    std::vector<float> least(candidates.size(), std::numeric_limits<float>::infinity());
+    for (std::size_t i = 0; i < turns * candidates.size(); ++i) {
+      float& of_candidate = least[i % candidates.size()];
+      of_candidate = std::min(of_candidate, watch.milliseconds(i));
+    }
     algorithm =
-        candidates[static_cast<std::size_t>(std::min_element(sum.begin(), sum.end()) - sum.begin())].algo;
+        candidates[static_cast<std::size_t>(std::min_element(least.begin(), least.end()) - least.begin())]
+            .algo;
     decided = true;
   }
   /// Takes a choice of an earlier process, if cuBLASLt still offers it.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <array>
-#include <cstdio>
+#include <charconv>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -18,9 +18,10 @@ void append(std::string& text, Number number) {
   if constexpr (std::is_same_v<Number, char>) {
     text += number;
   } else if constexpr (std::is_floating_point_v<Number>) {
-    std::array<char, 32> digits{};
-    std::snprintf(digits.data(), digits.size(), "%g", static_cast<double>(number));
-    text += digits.data();
+    std::array<char, 32> digits;
+    const auto end =
+        std::to_chars(digits.data(), digits.data() + digits.size(), number, std::chars_format::general, 6);
+    text.append(digits.data(), end.ptr);
   } else {
     text += std::to_string(number);
   }
@@ -28,8 +29,9 @@ void append(std::string& text, Number number) {
 
 }  // namespace detail
 
-/// Joins its arguments into one string, each printed as by `std::ostream <<`. (Without one: a library that
-/// was linked with a C++ library of its own, as some compilers do, may have streams without a locale.)
+/// Joins its arguments, texts and numbers, into one string; real numbers have six digits, as printf's %g has
+/// them, in every locale. (Not by a stream: a library that was linked with a C++ library of its own, as some
+/// compilers do, may have streams without a locale.)
 template <class... Parts> std::string message(const Parts&... parts) {
   std::string text;
   (detail::append(text, parts), ...);

@@ -20,8 +20,9 @@ template <class C> struct pack_stream {
   std::int64_t step = 0;
 };
 
-/// Here and in what calls these, `Instructions` keeps apart what files of one executable have of the same
-/// name, where they are compiled for other instructions: a library for this machine, and who uses it.
+/// What a kernel is called with. (Here and in what calls these, `Instructions` keeps apart what files of one
+/// executable have of the same name, where they are compiled for other instructions: a library for this
+/// machine, and who uses it.)
 template <class C, class Instructions = xsimd::default_arch> struct kernel_frame {
   const pack_stream<C>* const* streams = nullptr;  ///< [stream][pack]: loads, kept values, scratch
   const gather_place<pack_width<C>>* const* gathers = nullptr;  ///< [stream][pack]: where gathers read

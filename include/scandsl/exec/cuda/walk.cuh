@@ -133,7 +133,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
           threads.thread, stretch::after(low, high, at, length, a.reversed[0]), a.reversed[0]);
       now.load();
       const bool writes = at >= written_from;
-      // Without frames the way that always fits is as fast as the other.
+      // Without frames there is nothing to be had by trying what may not fit.
       if constexpr (can_be_framed<K, 0>)
         if (process<true>(now, at == 0, writes)) continue;
       states<group, C> before[runs];
