@@ -202,7 +202,7 @@ public:
     };
     stopwatch first(stream);
     first.mark();
-    repeat(candidates[0].algo, 0, 1);
+    launch(candidates[0].algo, stream, with, p);
     first.mark();
     first.wait();
     const float once = first.milliseconds(0);

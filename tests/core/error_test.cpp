@@ -1,12 +1,12 @@
 #include "scandsl/core/error.hpp"
 
 #include <clocale>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <locale>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include "support/catch.hpp"
 

@@ -18,7 +18,8 @@ struct cuda_strip_policy {
   /// Registers that one thread's part of a tile may take, in 32-bit words of stored elements.
   static constexpr int held_words = 32;
   static constexpr int most_steps = 8;
-  /// Of scans with types that are looked up: half of the time to compile, and little to gain.
+  /// Of scans with types that are looked up: half as much code to compile. What it costs them is not
+  /// measured.
   static constexpr int steps_of_other_types = 4;
   /// Nodes that one thread's unrolled tile may evaluate: beyond, compilers take minutes and registers spill.
   static constexpr int unrolled_work = 1536;

@@ -2,7 +2,7 @@
 #include "scandsl/core/arithmetic.hpp"
 
 /// Functions of float64 are hundreds of instructions each, and a tile has them for every element. Device code
-/// calls them, and compiles in two thirds of the time.
+/// calls them: a fifth less code in the kernels of a log-sum's gradient.
 namespace scandsl {
 
 template <> __host__ __device__ __noinline__ inline double scalar_arithmetic<double>::exp(double x) {
