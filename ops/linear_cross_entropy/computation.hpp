@@ -16,9 +16,7 @@ public:
       : session(on), call(arguments), held(memory) {}
 
   void operator()() {
-    using namespace linear_cross_entropy_program;
     copy_operands();
-    session.template run<numbers>(one_and_zero = vector_of(held.one_and_zero));
     if (call.is_products())
       copy(column_of(*call.pending), view_of(held.factor), number_if(call.factor));
     else
@@ -79,17 +77,16 @@ private:
   }
   void prepare_tokens() {
     using namespace linear_cross_entropy_program;
-    session.template run<targets>(
-        target = all_of(*call.target), class_weight = vector_if(call.options.class_weight),
-        classes = static_cast<double>(call.classes()), ignore_index = call.options.ignore_index,
-        token_weight = vector_of(held.token_weight));
     const std::optional<array>& cotangent = call.gradients.loss_cotangent;
     const bool reduced = call.options.reduction != loss_reduction::none;
     optional_view given, repeated;
     if (call.backward && reduced) given = number_if(cotangent);
-    session.template run<totals>(token_weight = vector_of(held.token_weight), upstream = given,
-                                 is_mean = call.options.reduction == loss_reduction::mean,
-                                 denominator = number_of(held.denominator), factor = number_of(held.factor));
+    session.template run<totals>(
+        target = all_of(*call.target), class_weight = vector_if(call.options.class_weight),
+        classes = static_cast<double>(call.classes()), ignore_index = call.options.ignore_index,
+        upstream = given, is_mean = call.options.reduction == loss_reduction::mean,
+        token_weight = vector_of(held.token_weight), denominator = number_of(held.denominator),
+        factor = number_of(held.factor));
     if (call.options.class_weight)
       session.template run<mean_of_weights>(class_weight = vector_if(call.options.class_weight),
                                             mean_weight = number_of(held.mean_weight));

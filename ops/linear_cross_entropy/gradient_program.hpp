@@ -13,7 +13,7 @@ inline constexpr tensor<"dlse"> dlse;
 constexpr program make_token_gradient() {
   program p = value_and_gradient(token_loss, logits);
   p.tensors[p.find_tensor(name("dloss"))].fallback = 1.0;
-  return p;
+  return along_rows(p);
 }
 inline constexpr program token_gradient = make_token_gradient();
 inline constexpr program plain_token_gradient = without_choices(token_gradient);

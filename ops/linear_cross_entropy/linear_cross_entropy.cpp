@@ -119,19 +119,25 @@ std::int64_t within(std::int64_t limit, std::int64_t bytes) {
   return limit > 0 ? std::min(limit, bytes) : bytes;
 }
 
-/// Of a call that has its memory allocated. The products of kept logits' gradients need little, whatever is
-/// free.
-std::optional<std::int64_t> limit_of_device(const call_arguments& call) {
-  if (call.logits_gradient) return {};
-  return within(call.options.memory_limit, cuda_blas::free_bytes());
+/// Of a call that has its memory allocated. What is free is asked for where a call needs a good part of the
+/// device: to ask takes as long as to launch several kernels, and what an allocator keeps for later does not
+/// count as free.
+chunk_choice cuda_chunk_of_device(const call_arguments& call) {
+  constexpr std::int64_t good_part = 16;
+  std::optional<std::int64_t> limit;
+  if (call.options.memory_limit > 0 && !call.logits_gradient) limit = call.options.memory_limit;
+  const chunk_choice chunk = cuda_chunk(call, limit);
+  if (call.logits_gradient || chunk.bytes < cuda_blas::all_bytes() / good_part) return chunk;
+  return cuda_chunk(call, within(call.options.memory_limit, cuda_blas::free_bytes()));
 }
 
 void run_call(const cuda& device, const call_arguments& call) {
   check_arguments(call);
   if (call.options.check_targets) check_targets(device, call);
-  const chunk_choice chunk = cuda_chunk(
-      call, device.allocate != nullptr ? limit_of_device(call)
-                                       : within(call.options.memory_limit, device.workspace.bytes));
+  const chunk_choice chunk =
+      device.allocate != nullptr
+          ? cuda_chunk_of_device(call)
+          : cuda_chunk(call, within(call.options.memory_limit, device.workspace.bytes));
   cuda_detail::workspace_layout workspace(device);
   workspace.take(chunk.bytes);
   char* const memory = workspace.memory(device, make_name("linear_cross_entropy"));
@@ -139,7 +145,6 @@ void run_call(const cuda& device, const call_arguments& call) {
   const call_memory held(from, call, chunk.tokens, has_unit_stride);
   cuda_blas::setting blas;
   blas.scratch = from.take(cuda_blas::scratch_bytes);
-  blas.one_and_zero = held.one_and_zero.data;
   blas.tuning = call.options.tuning;
   cuda_session session(device.stream, {memory + from.bytes(), chunk.bytes - from.bytes()}, blas);
   computation(session, call, held)();
@@ -147,7 +152,7 @@ void run_call(const cuda& device, const call_arguments& call) {
 
 void run_call(cuda_sizing& device, const call_arguments& call) {
   check_without_memory(call);
-  device.bytes = cuda_chunk(call, limit_of_device(call)).bytes;
+  device.bytes = cuda_chunk_of_device(call).bytes;
 }
 
 template <class Device>
@@ -342,7 +347,7 @@ linear_cross_entropy_plan plan_linear_cross_entropy(cuda_sizing& device, const a
                                                     const linear_cross_entropy_gradients& gradients,
                                                     const linear_cross_entropy_options& options) {
   const call_arguments call = planned_call(x, weight, gradients, options);
-  const chunk_choice chunk = cuda_chunk(call, limit_of_device(call));
+  const chunk_choice chunk = cuda_chunk_of_device(call);
   arena counted;
   const call_memory held(counted, call, chunk.tokens, has_unit_stride);
   device.bytes = chunk.bytes;

@@ -49,12 +49,12 @@ inline std::int64_t logits_row(std::int64_t classes, dtype type) {
 
 /// The memory of one call that takes `chunk_tokens` tokens at a time.
 struct call_memory {
-  matrix logits;                                  ///< of a chunk, overwritten by their gradient
-  matrix token_weight, token_loss, token_lse;     ///< [N]
-  matrix loss_cotangents, lse_cotangents;         ///< [N], where each token has its own
-  matrix denominator, mean_weight, one_and_zero;  ///< numbers
-  matrix factor;                                  ///< of the products; where it is left pending, there
-  matrix bias_sums;                               ///< [V]
+  matrix logits;                               ///< of a chunk, overwritten by their gradient
+  matrix token_weight, token_loss, token_lse;  ///< [N]
+  matrix loss_cotangents, lse_cotangents;      ///< [N], where each token has its own
+  matrix denominator, mean_weight;             ///< numbers
+  matrix factor;                               ///< of the products; where it is left pending, there
+  matrix bias_sums;                            ///< [V]
   matrix_operand x, weight, x_gradient, weight_gradient;
 
   std::int64_t copied_bytes() const {
@@ -83,7 +83,6 @@ struct call_memory {
       factor = {call.pending->data, sums, 1, 1, 1, 1};
     else
       factor = from.take(sums, 1, 1);
-    one_and_zero = from.take(sums, 2, 1);
     if (call.gradients.bias_gradient) bias_sums = from.take(sums, classes, 1);
     const auto operand = [&](const array& a, dtype held) -> matrix_operand {
       const std::optional<matrix> direct = merged(a);

@@ -27,10 +27,9 @@ inline bool has_unit_stride(const matrix& m) { return m.is_row_major() || m.tran
 /// cuBLASLt. Where the library is built without CUDA, all of these throw cuda_error.
 namespace cuda_blas {
 
-/// The memory that products may use, and the numbers 1 and 0 in device memory, of the sums' type.
+/// The memory that products may use, and how they are chosen.
 struct setting {
   void* scratch = nullptr;
-  const void* one_and_zero = nullptr;
   product_tuning tuning;
 };
 inline constexpr std::int64_t scratch_bytes = 16 << 20;
@@ -39,8 +38,10 @@ inline constexpr std::int64_t scratch_bytes = 16 << 20;
 void choose(const cuda& device, const setting& with, const product& what);
 void multiply(const cuda& device, const setting& with, const product& what);
 
-/// Bytes of the current device that nobody has allocated.
+/// Bytes of the current device that nobody has allocated. The driver takes its time to say.
 std::int64_t free_bytes();
+/// Bytes of the current device.
+std::int64_t all_bytes();
 /// Copies to the host, and waits for it.
 void read(const cuda& device, void* to, const void* from, std::int64_t bytes);
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "products.hpp"
+#include "scale.hpp"
 
 namespace scandsl::ops::cuda_blas {
 namespace {
@@ -249,13 +250,11 @@ private:
 
   cublasStatus_t launch(const cublasLtMatmulAlgo_t& with_algorithm, cudaStream_t stream, const setting& with,
                         const product& p) const {
-    const std::size_t number = size_of(p.left.type == dtype::float64 ? dtype::float64 : dtype::float32);
-    const void* const one = with.one_and_zero;
-    const void* const zero = static_cast<const char*>(with.one_and_zero) + number;
-    return cublasLtMatmul(handle, operation.get(), p.factor == nullptr ? one : p.factor, p.left.data,
-                          left.get(), p.right.data, right.get(), p.accumulates ? one : zero, p.result.data,
-                          result.get(), p.result.data, result.get(), &with_algorithm, with.scratch,
-                          static_cast<std::size_t>(scratch_bytes), stream);
+    const one_and_zero numbers = one_and_zero_of(p.left.type);
+    return cublasLtMatmul(handle, operation.get(), p.factor == nullptr ? numbers.one : p.factor, p.left.data,
+                          left.get(), p.right.data, right.get(), p.accumulates ? numbers.one : numbers.zero,
+                          p.result.data, result.get(), p.result.data, result.get(), &with_algorithm,
+                          with.scratch, static_cast<std::size_t>(scratch_bytes), stream);
   }
 };
 
@@ -297,8 +296,11 @@ public:
     check(cublasLtCreate(&handle), "cublasLtCreate");
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+    memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
     device_name = message(properties.name, " cublasLt ", cublasLtGetVersion(), " ");
   }
+
+  std::int64_t device_bytes() const { return memory_bytes; }
 
   prepared_product& find(const product& p) {
     const problem_of_product problem(p);
@@ -322,6 +324,7 @@ public:
 private:
   cublasLtHandle_t handle = nullptr;
   std::string device_name;
+  std::int64_t memory_bytes = 0;
   std::map<std::string, prepared_product> prepared;
 
   static bool is_capturing(cudaStream_t stream) {
@@ -366,6 +369,8 @@ std::int64_t free_bytes() {
   check(cudaMemGetInfo(&available, &total), "cudaMemGetInfo");
   return static_cast<std::int64_t>(available);
 }
+
+std::int64_t all_bytes() { return cache_of_device().products.device_bytes(); }
 
 void read(const cuda& device, void* to, const void* from, std::int64_t bytes) {
   check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost, device.stream),

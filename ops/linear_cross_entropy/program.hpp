@@ -5,7 +5,8 @@
 #include "scandsl/ir/lower.hpp"
 #include "scandsl/pass/specialise.hpp"
 
-/// What lies between the products, n counting tokens, v classes and d features.
+/// What lies between the products, n counting tokens, v classes and d features. The logits are the op's own
+/// memory, whose rows are contiguous.
 namespace scandsl::ops::linear_cross_entropy_program {
 
 inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -29,7 +30,6 @@ inline constexpr tensor<"factor"> factor;
 inline constexpr tensor<"x"> x;
 inline constexpr tensor<"y"> y;
 inline constexpr tensor<"before"> before;
-inline constexpr tensor<"one_and_zero"> one_and_zero;
 inline constexpr integer_scalar<"ignore_index"> ignore_index;
 inline constexpr integer_scalar<"first"> first;  ///< token of the chunk
 inline constexpr scalar<"label_smoothing"> label_smoothing;
@@ -37,15 +37,6 @@ inline constexpr scalar<"classes"> classes;
 inline constexpr scalar<"z_loss"> z_loss;
 inline constexpr scalar<"softcap"> softcap;
 inline constexpr scalar<"is_mean"> is_mean;
-
-/// A target that is no class and not ignored makes its token's weight, and so its loss, NaN.
-constexpr auto make_targets() {
-  const auto counts = target(n) != ignore_index;
-  const auto is_class = target(n) >= 0 && target(n) < classes;
-  const auto weight = select(is_class, value_or(class_weight(v[target(n)]), 1.0), nan);
-  return op<"targets">(out<"token_weight">(n) = select(counts, weight, 0.0));
-}
-inline constexpr auto targets = make_targets();
 
 /// sum of q_v (lse - z_v) over the classes, with the target distribution q: a share of it is spread over all
 /// classes, the rest is on the target's. Each z is read once; one of -inf that q leaves out has no part.
@@ -66,32 +57,35 @@ constexpr auto make_token_loss() {
       out<"loss">(n) = select(target_of_token != ignore_index, mass * log_sum - expected + regular, 0.0),
       out<"lse">(n).optional() = log_sum);
 }
-inline constexpr auto token_loss = make_token_loss();
+inline constexpr program token_loss = along_rows(make_token_loss());
 
 /// A program of token losses for calls without bias, class weights and options: what most models are trained
 /// with.
 constexpr program without_choices(const program& p) {
-  return specialise(p, label_smoothing = 0.0, z_loss = 0.0, softcap = 0.0, without(bias),
-                    without(class_weight), without(mean_weight));
+  return along_rows(specialise(p, label_smoothing = 0.0, z_loss = 0.0, softcap = 0.0, without(bias),
+                               without(class_weight), without(mean_weight)));
 }
 inline constexpr program plain_token_loss = without_choices(token_loss);
 
-/// What the losses are divided by, and the factor of the gradients' products. A mean over no tokens has
-/// gradient 0.
+/// The weights of the tokens, what the losses are divided by, and the factor of the gradients' products. A
+/// target that is no class and not ignored makes its token's weight, and so its loss, NaN. A mean over no
+/// tokens has gradient 0.
 constexpr auto make_totals() {
-  const auto divisor = select(is_mean != 0.0, sum(over(n), token_weight(n)), 1.0);
-  return op<"totals">(out<"denominator">() = divisor,
+  const auto counts = target(n) != ignore_index;
+  const auto is_class = target(n) >= 0 && target(n) < classes;
+  const auto of_class = select(is_class, value_or(class_weight(v[target(n)]), 1.0), nan);
+  const auto weight = select(counts, of_class, 0.0);
+  const auto divisor = select(is_mean != 0.0, sum(over(n), weight), 1.0);
+  return op<"totals">(out<"token_weight">(n) = weight, out<"denominator">() = divisor,
                       out<"factor">() = select(divisor == 0.0, 0.0, value_or(upstream(), 1.0) / divisor));
 }
-inline constexpr auto totals = make_totals();
+inline constexpr program totals = along_rows(make_totals());
 
-inline constexpr auto mean_of_weights =
-    op<"mean_of_weights">(out<"mean_weight">() = sum(over(v), class_weight(v)) / extent(v));
+inline constexpr program mean_of_weights =
+    along_rows(op<"mean_of_weights">(out<"mean_weight">() = sum(over(v), class_weight(v)) / extent(v)));
 
-inline constexpr auto reduced_loss = op<"reduced_loss">(out<"y">() = sum(over(n), loss(n)) / denominator());
-
-/// What the products multiply what was there with.
-inline constexpr auto numbers = op<"numbers">(out<"one_and_zero">(n) = 1 - index(n));
+inline constexpr program reduced_loss =
+    along_rows(op<"reduced_loss">(out<"y">() = sum(over(n), loss(n)) / denominator()));
 
 /// The gradient of the bias, a chunk of tokens after the other.
 inline constexpr auto column_sums =

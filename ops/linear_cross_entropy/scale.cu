@@ -94,7 +94,21 @@ void scale_any(cudaStream_t stream, const erased_view& values, const C* factor, 
   cuda_detail::check(cudaGetLastError(), "a kernel launch");
 }
 
+__device__ const float float32_numbers[] = {1.0F, 0.0F};
+__device__ const double float64_numbers[] = {1.0, 0.0};
+
+template <class T> one_and_zero addresses_of(const T (&numbers)[2]) {
+  void* first = nullptr;
+  cuda_detail::check(cudaGetSymbolAddress(&first, numbers), "cudaGetSymbolAddress");
+  const auto* const one = static_cast<const T*>(first);
+  return {one, one + 1};
+}
+
 }  // namespace
+
+one_and_zero one_and_zero_of(dtype type) {
+  return type == dtype::float64 ? addresses_of(float64_numbers) : addresses_of(float32_numbers);
+}
 
 void scale(const cuda& device, const erased_view& values, const void* factor, const void* pending) {
   if (values.type == dtype::float64)

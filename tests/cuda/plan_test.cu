@@ -23,6 +23,11 @@ inline constexpr auto rows = op<"rows">(out<"y">(b, n) = scan(log_add_exp, over(
 inline constexpr auto drows = gradient(rows);
 inline constexpr auto columns = op<"columns">(out<"y">(b, n, d) = scan(log_add_exp, over(n), x(b, n, d)));
 inline constexpr auto dcolumns = gradient(columns);
+inline constexpr program columns_along_rows = along_rows(columns);
+// [doc:along-rows]
+inline constexpr program normalised =
+    along_rows(op<"normalised">(out<"y">(b, n) = softmax(over(n), x(b, n))));
+// [/doc:along-rows]
 
 // [doc:gradient]
 const cuda_plan planned =
@@ -125,6 +130,20 @@ TEST_CASE("what is read once a lane has no say in where threads lie", "[cuda][pl
                               shift = shape<float>(2048), y = shape<bfloat16>(2048, 32768));
   REQUIRE(p.kernels.size() == 1);
   CHECK(p.kernels[0].plan.arrangement == cuda_arrangement::row);
+}
+
+TEST_CASE("a program that has kernels for rows alone goes along rows, whatever lies side by side",
+          "[cuda][plan]") {
+  const auto in_strips =
+      plan<columns>(h200, x = shape<bfloat16>(1, 1 << 20, 64), y = shape<bfloat16>(1, 1 << 20, 64));
+  CHECK(in_strips.kernels[0].plan.arrangement == cuda_arrangement::strip);
+  const auto along = plan<columns_along_rows>(h200, x = shape<bfloat16>(1, 1 << 20, 64),
+                                              y = shape<bfloat16>(1, 1 << 20, 64));
+  CHECK(along.kernels[0].plan.arrangement == cuda_arrangement::row);
+  CHECK(along.kernels[0].plan.pieces == 1);
+  const auto sweeps =
+      plan<normalised>(h200, x = shape<bfloat16>(4096, 1000), y = shape<bfloat16>(4096, 1000));
+  CHECK(sweeps.kernels[0].plan.arrangement == cuda_arrangement::row);
 }
 
 TEST_CASE("what lies between two kernels is held once", "[cuda][plan]") {

@@ -30,5 +30,7 @@ template void run_on_gpu<long_shift, float>(const problem&);
 template void run_on_gpu<log_gradient, float>(const problem&);
 template void run_on_gpu<log_gradient, bfloat16>(const problem&);
 template void run_on_gpu<decay_gradient, float>(const problem&);
+template void run_on_gpu<carried_along_rows, bfloat16>(const problem&);
+template void run_on_gpu<gradient_along_rows, float>(const problem&);
 
 }  // namespace rows

@@ -39,6 +39,9 @@ inline constexpr auto long_shift =
                      out<"total">(b) = sum(over(n), x(b, n)));
 inline constexpr auto log_gradient = gradient(long_log, x);
 inline constexpr auto decay_gradient = gradient(long_decay, x, decay);
+/// Which have no kernels for lanes that lie side by side.
+inline constexpr program carried_along_rows = along_rows(long_carried);
+inline constexpr program gradient_along_rows = along_rows(log_gradient);
 
 /// Runs P on the GPU with the kernels for elements T, over copies of operands in host memory.
 template <const program& P, class T> void run_on_gpu(const problem& host);

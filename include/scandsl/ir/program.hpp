@@ -194,6 +194,7 @@ struct program {
       nodes;  ///< operands come before users; a scan's elements before its carry and scan
   fixed_list<scan_decl, max_scans> scans;
   fixed_list<store_decl, max_stores> stores;
+  bool only_rows = false;  ///< along_rows() said so
 
   constexpr bool operator==(const program&) const = default;
 
@@ -213,6 +214,14 @@ struct program {
     return -1;
   }
 };
+
+/// The program, of which nearly every call has the scanned axis contiguous. For the GPU no kernels are
+/// compiled for other layouts, which are half of them; calls with such layouts run all the same, slowly. Said
+/// of the program that is run, for passes such as gradient make another one.
+constexpr program along_rows(program p) {
+  p.only_rows = true;
+  return p;
+}
 
 /// A program as a type: the template argument of executors. The program lives at namespace scope.
 template <const program& P> struct ref {

@@ -125,6 +125,7 @@ struct cuda_tile_shape {
   int cluster_vectors = 4;
   int piece_shared_bytes = 0, lookback_shared_bytes = 0;  ///< of a block at most
   int row_stage_bytes = 0;                                ///< of a block that walks rows of several tiles
+  bool strips = true;  ///< there are kernels for strips; else everything goes along rows
 };
 
 struct cuda_kernel_plan {
@@ -322,7 +323,8 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
       nest.walk.size() == 1 ? detail::bytes_along(p, table, bound, nest.walk.front()) : 0;
   const std::int64_t along_lanes =
       nest.lanes.empty() ? 0 : detail::bytes_along(p, table, bound, nest.lanes.back());
-  if (along_walk > along_lanes || nest.lanes.empty()) plan.arrangement = cuda_arrangement::row;
+  if (along_walk > along_lanes || nest.lanes.empty() || !shape.strips)
+    plan.arrangement = cuda_arrangement::row;
 
   std::int64_t length = nest.steps();
   if (p.scans.count > 0) {

@@ -99,8 +99,9 @@ template <class K> struct tile_policy {
     return scratch;
   }();
   /// Few lanes along strips are cut into pieces; along rows they look back, with states of few words.
-  static constexpr bool takes_pieces = scans_once<K> && !sums_scratch;
-  static constexpr bool looks_back = takes_pieces && state_words <= 8;
+  static constexpr bool shares_lanes = scans_once<K> && !sums_scratch;
+  static constexpr bool takes_pieces = shares_lanes && !group::only_rows;
+  static constexpr bool looks_back = shares_lanes && state_words <= 8;
   /// In float64 with types that are looked up, or small: seldom run.
   static constexpr bool rolled = (!is_typed || sums_scratch) && std::is_same_v<typename K::compute, double>;
   /// Sweeps over tensors of known types.
@@ -353,6 +354,9 @@ template <class K, int RowThreads>
 using row_of = row<K, tile_policy<K>::width,
                    RowThreads == whole_blocks ? tile_policy<K>::cluster_vectors : tile_policy<K>::row_vectors,
                    RowThreads, tile_policy<K>::rolled>;
+/// What walk_kernel has for lanes that lie side by side.
+template <class K>
+using walked_strip_of = std::conditional_t<K::group::only_rows, row_of<K, whole_warps>, strip_of<K>>;
 
 template <class K, class Arrangement> void launch_walk(typename K::arguments& a, cudaStream_t stream) {
   const std::int64_t blocks = Arrangement::blocks(a);
@@ -367,7 +371,7 @@ template <class K, class Arrangement> void launch_walk(typename K::arguments& a,
       std::max(walk::exchange_bytes(a.lane_threads), runner<K, Arrangement>::exchange_bytes(a.lane_threads));
   void (*kernel)(const typename K::arguments) = nullptr;
   if constexpr (!tile_policy<K>::streams) {
-    kernel = walk_kernel<K, strip_of<K>, row_of<K, whole_warps>>;
+    kernel = walk_kernel<K, walked_strip_of<K>, row_of<K, whole_warps>>;
   } else if constexpr (tile_policy<K>::sums_scratch) {
     kernel = stream_kernel<fast, fast_arrangement>;
     shared += 2 * walk::stage_bytes;
@@ -428,6 +432,7 @@ template <class K> cuda_tile_shape tile_shape() {
                         policy::width,        policy::row_vectors,    policy::fewest_row_threads,
                         policy::takes_pieces, policy::looks_back,     policy::lookback_vectors,
                         policy::clusters,     policy::cluster_vectors};
+  shape.strips = !K::group::only_rows;
   if constexpr (policy::streams)
     shape.row_stage_bytes =
         2 * runner<typename K::framed, row_of<typename K::framed, whole_warps>>::stage_bytes;
@@ -468,7 +473,8 @@ void launch_pieces(const typename K::arguments& a, piece_arguments of, const cud
 /// The kernels' arrangements of threads.
 template <class K, class F>
 auto with_arrangement(const cuda_kernel_plan& plan, const typename K::arguments& a, F&& f) {
-  if (plan.arrangement == cuda_arrangement::strip) return f(std::type_identity<strip_of<K>>{});
+  if constexpr (!K::group::only_rows)
+    if (plan.arrangement == cuda_arrangement::strip) return f(std::type_identity<strip_of<K>>{});
   if constexpr (tile_policy<K>::fewest_row_threads < 32)
     if (a.lane_threads < 32) return f(std::type_identity<row_of<K, part_of_warp>>{});
   if constexpr (tile_policy<K>::clusters)

@@ -18,6 +18,7 @@ template <const program& P, int K> struct framed_group;
 template <const program& P, int K> struct kernel_group {
   static constexpr const program& value = kernel_program<P, K>;
   static constexpr const schedule& plan = cuda_schedule<P, K>;
+  static constexpr bool only_rows = P.only_rows;
   using robust = kernel_group;
   using framed = std::conditional_t<has_framed_program<P, K>, framed_group<P, K>, kernel_group>;
 };
@@ -25,6 +26,7 @@ template <const program& P, int K> struct kernel_group {
 template <const program& P, int K> struct framed_group {
   static constexpr const program& value = framed_program<P, K>;
   static constexpr const schedule& plan = framed_schedule<P, K>;
+  static constexpr bool only_rows = P.only_rows;
   using robust = kernel_group<P, K>;
   using framed = framed_group;
 };

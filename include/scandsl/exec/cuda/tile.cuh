@@ -23,8 +23,8 @@ template <class T, class C, int Vectors, int Width> struct held {
 /// become like one that does, the first (or where there is none, like `other`), so that they are no further
 /// out of range than the data are.
 template <int Width, class T>
-__device__ __forceinline__ packed<T, Width> load_elements(const T* first, std::int64_t apart, int count,
-                                                          T other) {
+__device__ __noinline__ packed<T, Width> load_elements(const T* first, std::int64_t apart, int count,
+                                                       T other) {
   packed<T, Width> result{};
   if (count > 0) other = *first;
 #pragma unroll
@@ -32,8 +32,8 @@ __device__ __forceinline__ packed<T, Width> load_elements(const T* first, std::i
   return result;
 }
 template <int Width, class T>
-__device__ __forceinline__ void store_elements(T* first, std::int64_t apart, int count,
-                                               const packed<T, Width>& values) {
+__device__ __noinline__ void store_elements(T* first, std::int64_t apart, int count,
+                                            packed<T, Width> values) {
 #pragma unroll
   for (int e = 0; e < Width; ++e)
     if (e < count) first[e * apart] = values.bits_of(e);
