@@ -202,6 +202,31 @@ std::string mismatch_of(const lrpe_case& c) {
   return mismatch_of(c, ++seed);
 }
 
+/// The largest error of cosines and sines of so many positions from `first` on.
+template <class T> double error_of_turns(std::int64_t first, double largest_theta) {
+  constexpr std::int64_t n = 300, d = 64;
+  std::mt19937 random(7);
+  std::uniform_real_distribution<double> angles(0.0, largest_theta);
+  memory_of<T> ones(n * d, T(1)), theta(d), y(2 * n * d);
+  for (T& each : theta) each = static_cast<T>(angles(random));
+  ops::lrpe_options options;
+  options.offset = first;
+  run_on_device([&](auto& device) {
+    ops::lrpe_cosine(device, array::of(ones.data(), {1, n, 1, d}), array::of(theta.data(), {1, d}),
+                     array::of(y.data(), {1, n, 1, 2 * d}), options);
+  });
+  double worst = 0;
+  for (std::int64_t t = 0; t < n; ++t)
+    for (std::int64_t j = 0; j < d; ++j) {
+      const auto [cosine, sine] =
+          turned_by(static_cast<double>(first + t), static_cast<double>(theta[static_cast<std::size_t>(j)]));
+      const auto at = static_cast<std::size_t>(t * 2 * d + j);
+      worst = std::max({worst, std::abs(static_cast<double>(y[at]) - cosine),
+                        std::abs(static_cast<double>(y[at + d]) - sine)});
+    }
+  return worst;
+}
+
 }  // namespace
 
 TEST_CASE("lrpe_cosine agrees with loops, and its backward", "[ops][lrpe]") {
@@ -242,6 +267,15 @@ TEST_CASE("lrpe_cosine takes any size", "[ops][lrpe]") {
         INFO(c);
         CHECK(mismatch_of(c) == "");
       }
+}
+
+TEST_CASE("cosines and sines that follow from those before stay near their values", "[ops][lrpe]") {
+  for (const std::int64_t first : {std::int64_t{0}, std::int64_t{5000}, (std::int64_t{1} << 24) - 300})
+    for (const double largest_theta : {1e-3, 1.0, 100.0}) {
+      CAPTURE(first, largest_theta);
+      CHECK(error_of_turns<float>(first, largest_theta) < 2e-6);
+      CHECK(error_of_turns<double>(first, largest_theta) < 3e-15);
+    }
 }
 
 TEST_CASE("far positions keep the angle's digits", "[ops][lrpe]") {

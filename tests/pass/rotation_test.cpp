@@ -1,7 +1,7 @@
 #include "scandsl/pass/rotation.hpp"
 
 #include "scandsl/ir/lower.hpp"
-#include "scandsl/pass/prepare_cuda.hpp"
+#include "scandsl/pass/prepare.hpp"
 #include "support/catch.hpp"
 
 namespace {
@@ -29,6 +29,9 @@ bool rotates(const program& p, const char* along) {
 
 inline constexpr auto forward =
     op<"forward">(out<"y">(b, n, d) = x(b, n, d) * cos_of_product(index(n) + offset, theta(d)));
+/// Whose positions do not advance evenly.
+inline constexpr auto shifted =
+    op<"shifted">(out<"y">(b, n, d) = x(b, n, d) * cos_of_product(index(n) % 7, theta(d)));
 inline constexpr auto summed = op<"summed">(
     out<"y">(b, n, d) = scan(plain_sum, over(n), x(b, n, d) * sin_of_product(index(n), theta(d))));
 
@@ -50,9 +53,9 @@ TEST_CASE("else it does not", "[pass][rotation]") {
   CHECK_FALSE(rotates(encoded(index(n), theta(n)), "n"));
 }
 
-TEST_CASE("GPUs walk maps along the axis on which they rotate; scans stay on theirs", "[pass][rotation]") {
+TEST_CASE("maps are walked along the axis on which they rotate; scans stay on theirs", "[pass][rotation]") {
   const auto walked = [](const program& p, const schedule& s) { return p.axes[s.axis].view(); };
-  CHECK(walked(kernel_program<forward, 0>, kernel_schedule<forward, 0>) == "b");
-  CHECK(walked(kernel_program<forward, 0>, cuda_schedule<forward, 0>) == "n");
-  CHECK(walked(kernel_program<summed, 0>, cuda_schedule<summed, 0>) == "n");
+  CHECK(walked(kernel_program<forward, 0>, kernel_schedule<forward, 0>) == "n");
+  CHECK(walked(kernel_program<shifted, 0>, kernel_schedule<shifted, 0>) == "b");
+  CHECK(walked(kernel_program<summed, 0>, kernel_schedule<summed, 0>) == "n");
 }

@@ -25,6 +25,9 @@ struct strip_policy {
   static constexpr std::int64_t longest_tile = 256;
   /// What one strip may keep between its sweeps and still find in the second-level cache.
   static constexpr std::int64_t cached_bytes = 1 << 20;
+  /// Steps of a walk without scans in which something rotates: threads share what is longer, and take memory
+  /// in the order of its addresses. Each begins with exact angles, and one more between two steps.
+  static constexpr std::int64_t rotating_steps = 128;
   /// Outputs from here on are written past the cache, where whole lines are: 10% faster on contiguous rows.
   static constexpr std::int64_t streaming_bytes = 32 << 20;
 };
@@ -91,7 +94,10 @@ inline cpu_kernel_plan plan_cpu_kernel(const program& p, const walk_table& table
   const loop_nest nest = make_nest(p, table, space);
   plan.nests = {nest};
   if (p.scans.count == 0) {
-    if (table.axis < 0) plan.nests = choose_walk(nest, strip_policy::adjacent_packs * device.pack_width);
+    if (table.axis < 0)
+      plan.nests = choose_walk(nest, strip_policy::adjacent_packs * device.pack_width);
+    else if (table.rotates && nest.walk.size() == 1 && nest.steps() > strip_policy::rotating_steps)
+      plan.nests = fold_chunks(p, nest, strip_policy::rotating_steps);
     return plan;
   }
   const scan_decl& scan = p.scans[0];

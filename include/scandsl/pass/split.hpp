@@ -1,13 +1,14 @@
 #pragma once
 #include "scandsl/pass/address.hpp"
+#include "scandsl/pass/rotation.hpp"
 
 namespace scandsl {
 
 inline constexpr int max_kernels = 16;
 
 /// A program cut into kernel programs, in the order in which they run. Each has one iteration space and walks
-/// one axis
-/// (-1: it has no scan, and nothing to hoist); a value that crosses is stored in a tensor of role scratch,
+/// one axis: that of its scans, else the one along which its sines and cosines rotate, else one along which
+/// something stays as it is (-1: there is none); a value that crosses is stored in a tensor of role scratch,
 /// which later kernel programs load under the same name.
 struct kernel_programs {
   fixed_list<program, max_kernels> programs;
@@ -207,7 +208,8 @@ constexpr kernel_programs split(const program& p) {
     if (g.leader < 0) {
       axis_mask space = 0;
       for (const store_decl& store : kernel.stores) space |= kernel.tensors[store.tensor].mask();
-      axis = detail::axis_to_hoist_from(kernel, space);
+      axis = axis_to_rotate_along(kernel);
+      if (axis < 0) axis = detail::axis_to_hoist_from(kernel, space);
     }
     result.walked_axis[result.programs.push_back(kernel)] = axis;
   }

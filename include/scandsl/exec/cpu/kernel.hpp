@@ -4,8 +4,7 @@
 #include <cstdint>
 
 #include "scandsl/exec/cpu/integers.hpp"
-#include "scandsl/exec/cpu/simd.hpp"
-#include "scandsl/exec/stage.hpp"
+#include "scandsl/exec/cpu/rotation.hpp"
 
 /// The CPU kernels of one program: boundaries, sweeps over some steps of some packs of lanes, and combine on
 /// single states. They see memory as streams of packs; which part of which tensor that is, and whether it was
@@ -174,9 +173,40 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
                    });
   }
 
+  /// Programs in which something rotates have no scans: pack by pack, a few steps at a time, which lie in few
+  /// enough places for the first-level cache.
+  using rotation = pack_rotation<Group, Kind, Index, C>;
+  static constexpr bool rotates = Kind == stage_kind::sweep && rotation::count > 0;
+  static void run_rotating(const kernel_frame<C>& frame, uniforms& u) {
+    constexpr int most_packs = 32;
+    memory_carries carries{frame};
+    using here = position<memory_carries>;
+    for (int first = 0; first < frame.packs; first += most_packs) {
+      const int packs = std::min(most_packs, frame.packs - first);
+      typename rotation::angles by[most_packs];
+      for (int i = 0; i < packs && frame.steps > 1; ++i)
+        by[i] = rotation::between(u, here{frame, first + i, 0, carries}, here{frame, first + i, 1, carries});
+      for (std::int64_t low = 0; low < frame.steps; low += rotation_steps) {
+        const std::int64_t high = std::min(frame.steps, low + rotation_steps);
+        for (int i = 0; i < packs; ++i) {
+          rotation rotating;
+          const std::int64_t turns = by[i].near ? rotation_steps : 1;
+          for (std::int64_t from = low; from < high; from += turns) {
+            rotating.start(u, here{frame, first + i, from, carries});
+            for (std::int64_t step = from; step < std::min(high, from + turns); ++step) {
+              evaluate(rotated_position<here, rotation>{{frame, first + i, step, carries}, rotating}, u);
+              rotating.advance(by[i]);
+            }
+          }
+        }
+      }
+    }
+  }
+
 public:
   static void run(const kernel_frame<C>& frame) {
     uniforms u = here_stage::evaluate_uniforms(frame.parameters);
+    if constexpr (rotates) return run_rotating(frame, u);
     if constexpr (Kind != stage_kind::boundary && stage_of<Group, Kind, Index>.has_scans)
       if (frame.packs == 1) {
         register_carries carries(frame);

@@ -269,6 +269,8 @@ private:
         if (at_boundary || !filled[static_cast<std::size_t>(read.stream)])
           stage_pack(kept(read.stream) + j * width, read.tensor, j, low, 0, 1, at_boundary);
         row[j] = {kept(read.stream) + j * width, 0};
+      } else if (j > 0 && reads_as_before(read.tensor, j)) {
+        row[j] = row[j - 1];
       } else {
         C* tile = stream_tile(read.stream) + j * width;
         stage_pack(tile, read.tensor, j, low, step, steps, false);
@@ -278,6 +280,14 @@ private:
     if (still && !at_boundary) filled[static_cast<std::size_t>(read.stream)] = true;
   }
 
+  /// Whether a pack reads the same elements of a tensor as the pack before it, one for all of its lanes.
+  bool reads_as_before(int tensor, int j) {
+    const auto base_of = [&](int pack) {
+      return places[static_cast<std::size_t>(pack)].base[static_cast<std::size_t>(tensor)];
+    };
+    return base_of(j) == base_of(j - 1) && lanes_of(j, tensor).apart_by(0) &&
+           lanes_of(j - 1, tensor).apart_by(0);
+  }
   /// Copies what a pack reads of a tensor at `steps` positions from `low` on into a tile.
   void stage_pack(C* tile, int tensor, int j, std::int64_t low, std::int64_t step, std::int64_t steps,
                   bool at_boundary) {

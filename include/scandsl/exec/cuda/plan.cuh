@@ -80,7 +80,7 @@ template <const program& P, class... B> cuda_plan plan(const cuda_device& device
               const program& p = kernel_program<P, K>;
               const problem part = kernel_problem(P, bound, p, space, cuda_detail::scratch_dtype<C>);
               result.kernels.push_back(cuda_detail::summarise<cuda_detail::kernel_for<P, K, C, types>>(
-                  p, cuda_table<P, K>, part, make_iteration_space(p, part), device));
+                  p, kernel_table<P, K>, part, make_iteration_space(p, part), device));
               result.moved_bytes += result.kernels.back().read_bytes + result.kernels.back().written_bytes;
             });
         return cuda_detail::run_typed<P, C, types, true>(cuda{nullptr}, bound, space, device);

@@ -1,42 +1,15 @@
 #pragma once
 #include "scandsl/exec/cuda/kernel.cuh"
-#include "scandsl/pass/rotation.hpp"
+#include "scandsl/exec/rotating.hpp"
 
-/// Sines and cosines that follow from those of the step before (pass/rotation.hpp). A thread computes the
-/// first ones of each of its runs from the exact product. Of 8 steps, as many as a run has, the last ones are
-/// off by 1.1e-6 at most, in float32 and positions up to 2^24; the first by 0.4e-6.
+/// Sines and cosines that follow from those of the step before. A thread computes the first ones of each of
+/// its runs, which have no more steps than rotation_steps, from the exact product.
 namespace scandsl::cuda_detail {
 
-/// The sines and cosines that rotate while a stage walks along its steps, one for each pair of operands.
-template <class K, stage_kind Kind, int S> struct rotating_nodes {
-  using group = typename K::group;
-  static constexpr bool rotates(int i) {
-    return !std::is_same_v<typename K::compute, double> &&
-           stage_of<group, Kind, S>.from[i] == source::computed &&
-           rotates_along(group::value, i, group::plan.axis);
-  }
-  static constexpr bool same_operands(int i, int j) {
-    const node &one = group::value.nodes[i], &other = group::value.nodes[j];
-    return one.operand[0] == other.operand[0] && one.operand[1] == other.operand[1];
-  }
-  static constexpr node_list list = [] {
-    node_list nodes;
-    for (int i = 0; i < group::value.nodes.count; ++i) {
-      if (!rotates(i)) continue;
-      bool found = false;
-      for (const int each : nodes) found = found || same_operands(i, each);
-      if (!found) nodes.push_back(i);
-    }
-    return nodes;
-  }();
-  /// The pair of operands of node i, by its number in the list; -1: it does not rotate.
-  static constexpr int pair_of(int i) {
-    if (!rotates(i)) return -1;
-    for (int k = 0; k < list.count; ++k)
-      if (same_operands(i, list[k])) return k;
-    return -1;
-  }
-};
+/// In float64 none do.
+template <class K, stage_kind Kind, int S>
+using rotating_nodes =
+    rotating_pairs<typename K::group, Kind, S, !std::is_same_v<typename K::compute, double>>;
 
 /// What rotates along one run of a thread.
 template <class K, stage_kind Kind, int S> struct rotation {
@@ -60,18 +33,6 @@ template <class K, stage_kind Kind, int S> struct rotation {
     return C(is_apply<primitive::cos_of_product_op>(node_at<group, I>) ? cosine[k] : sine[k]);
   }
 };
-
-/// The value of node I of a stage, one that depends on no scan, without the others.
-template <class Stage, class Group, int I, class V, class Uniforms, class Memory>
-__device__ __forceinline__ value_of_node<Group, I, V> value_alone(Uniforms& u, const Memory& memory) {
-  if constexpr (Stage::template is_uniform<I>)
-    return value_of_node<Group, I, V>(slot<I>(u));
-  else if constexpr (Stage::template from<I> != source::computed)
-    return memory.read(index_constant<I>{});
-  else
-    return apply_node<Group, I, V>(
-        [&]<int J>(index_constant<J>) { return value_alone<Stage, Group, J, V>(u, memory); });
-}
 
 /// Starts the rotations of some runs. first(run) and second(run) read what the stage reads at a run's first
 /// two steps.

@@ -8,7 +8,7 @@
 #include "scandsl/exec/cuda/launch.cuh"
 #include "scandsl/exec/cuda_workspace.hpp"
 #include "scandsl/exec/validate.hpp"
-#include "scandsl/pass/prepare_cuda.hpp"
+#include "scandsl/pass/prepare.hpp"
 
 namespace scandsl {
 
@@ -17,7 +17,7 @@ namespace cuda_detail {
 template <const program& P, int K> struct framed_group;
 template <const program& P, int K> struct kernel_group {
   static constexpr const program& value = kernel_program<P, K>;
-  static constexpr const schedule& plan = cuda_schedule<P, K>;
+  static constexpr const schedule& plan = kernel_schedule<P, K>;
   static constexpr bool only_rows = P.only_rows;
   using robust = kernel_group;
   using framed = std::conditional_t<has_framed_program<P, K>, framed_group<P, K>, kernel_group>;
@@ -212,12 +212,13 @@ private:
       place = workspace.take(std::max<std::int64_t>(1, elements) * static_cast<std::int64_t>(sizeof(C)));
     });
     auto& [kernel, scratch] = std::get<K>(kernels);
-    kernel.emplace(p, cuda_table<P, K>, part, space, device);
+    kernel.emplace(p, kernel_table<P, K>, part, space, device);
     if (kernel->scratch_bytes() == 0) return;
     // What sweeps save is needed; a look-back, or pieces, without memory are a walk.
     scratch = kernel->can_do_without() ? workspace.take_if_there(kernel->scratch_bytes())
                                        : workspace.take(kernel->scratch_bytes());
-    if (scratch == workspace_layout::nowhere) kernel.emplace(p, cuda_table<P, K>, part, space, device, false);
+    if (scratch == workspace_layout::nowhere)
+      kernel.emplace(p, kernel_table<P, K>, part, space, device, false);
   }
 };
 
