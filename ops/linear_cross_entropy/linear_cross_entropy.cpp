@@ -119,15 +119,15 @@ std::int64_t within(std::int64_t limit, std::int64_t bytes) {
   return limit > 0 ? std::min(limit, bytes) : bytes;
 }
 
-/// Of a call that has its memory allocated. What is free is asked for where a call needs a good part of the
+/// Of a call that has its memory allocated. What is free is asked for where a call needs some part of the
 /// device: to ask takes as long as to launch several kernels, and what an allocator keeps for later does not
 /// count as free.
 chunk_choice cuda_chunk_of_device(const call_arguments& call) {
-  constexpr std::int64_t good_part = 16;
+  constexpr std::int64_t some_part = 256;
   std::optional<std::int64_t> limit;
   if (call.options.memory_limit > 0 && !call.logits_gradient) limit = call.options.memory_limit;
   const chunk_choice chunk = cuda_chunk(call, limit);
-  if (call.logits_gradient || chunk.bytes < cuda_blas::all_bytes() / good_part) return chunk;
+  if (call.logits_gradient || chunk.bytes < cuda_blas::all_bytes() / some_part) return chunk;
   return cuda_chunk(call, within(call.options.memory_limit, cuda_blas::free_bytes()));
 }
 

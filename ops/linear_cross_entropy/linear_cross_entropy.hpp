@@ -33,7 +33,9 @@ struct linear_cross_entropy_options {
   loss_reduction reduction = loss_reduction::mean;
   std::optional<array> lse;         ///< written: log-sum-exp of each token's logits; shape of target
   std::optional<dtype> accumulate;  ///< of the weight's gradient over chunks: float32 or (default) weight's
-  std::int64_t memory_limit = 0;    ///< bytes of memory beside the operands; 0: what the device has
+  /// Bytes of memory beside the operands; 0: what the device has. Of a GPU's, what is free then matters for
+  /// calls that need more than 1/256 of it.
+  std::int64_t memory_limit = 0;
   std::int64_t tokens_a_chunk = 0;  ///< 0: chosen from the shapes and the memory
   bool check_targets = false;  ///< on the GPU: wait for the targets and check them, as the CPU always does
   product_tuning tuning;

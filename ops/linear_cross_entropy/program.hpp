@@ -5,8 +5,8 @@
 #include "scandsl/ir/lower.hpp"
 #include "scandsl/pass/specialise.hpp"
 
-/// What lies between the products, n counting tokens, v classes and d features. The logits are the op's own
-/// memory, whose rows are contiguous.
+/// What lies between the products, n counting tokens, v classes and d features. The rows of
+/// logits are contiguous.
 namespace scandsl::ops::linear_cross_entropy_program {
 
 inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();

@@ -1,4 +1,8 @@
+#include <bit>
+
 #include "exec/sweep_programs.hpp"
+#include "scandsl/exec/cpu/run.hpp"
+#include "scandsl/ir/lower.hpp"
 #include "support/catch.hpp"
 
 using namespace exec_test;
@@ -14,7 +18,42 @@ void check_same_bits(const compiled& program_, const scan_case& c) {
   }
 }
 
+constexpr axis<"r"> r;
+constexpr axis<"t"> t;
+constexpr axis<"k"> k;
+constexpr tensor<"x"> turned_x;
+constexpr tensor<"theta"> theta;
+constexpr tensor<"y"> turned_y;
+inline constexpr auto turned =
+    op<"turned">(out<"y">(r, t, k) = turned_x(r, t, k) * cos_of_product(index(t), theta(k)));
+
+template <class T>
+std::vector<T> turn(std::int64_t rows, std::int64_t steps, std::int64_t lanes, int threads) {
+  const auto count = static_cast<std::size_t>(rows * steps * lanes);
+  std::vector<T> given(count), angles(static_cast<std::size_t>(lanes)), result(count);
+  for (std::size_t i = 0; i < count; ++i) given[i] = static_cast<T>(std::sin(static_cast<double>(i)));
+  for (std::size_t i = 0; i < angles.size(); ++i)
+    angles[i] = static_cast<T>(1 / (1.0 + static_cast<double>(i)));
+  run<turned>(cpu{threads}, turned_x = view(given.data(), rows, steps, lanes),
+              theta = view(angles.data(), lanes), turned_y = view(result.data(), rows, steps, lanes));
+  return result;
+}
+
 }  // namespace
+
+TEST_CASE("what turns from step to step gives the same bits on any number of threads", "[exec][threads]") {
+  // Packs that leave tiles of 85 or 102 steps, and of 73; rows that are longer than what threads share.
+  struct sizes {
+    std::int64_t rows, steps, lanes;
+  };
+  for (const auto [rows, steps, lanes] : {sizes{1, 512, 96}, sizes{1, 1024, 128}, sizes{3, 129, 72},
+                                          sizes{2, 1000, 44}, sizes{1, 1, 50}, sizes{4, 9, 1}})
+    for (const int threads : {2, 3, 8, 9, 16}) {
+      CAPTURE(rows, steps, lanes, threads);
+      CHECK(turn<float>(rows, steps, lanes, 1) == turn<float>(rows, steps, lanes, threads));
+      CHECK(turn<double>(rows, steps, lanes, 1) == turn<double>(rows, steps, lanes, threads));
+    }
+}
 
 TEST_CASE("every run gives the same bits, on any number of threads", "[exec][threads]") {
   for (const compiled* each :

@@ -10,11 +10,13 @@ namespace scandsl {
 /// and positions up to 2^24; the first by 0.4e-6.
 inline constexpr int rotation_steps = 8;
 
-/// The sines and cosines that rotate while a stage walks along its steps, one for each pair of operands.
-template <class Group, stage_kind Kind, int S, bool Any = true> struct rotating_pairs {
+/// The sines and cosines that rotate while a stage walks along its steps, one for each pair of operands: any
+/// at all, and those whose position is a real number.
+template <class Group, stage_kind Kind, int S, bool Any, bool Reals> struct rotating_pairs {
   static constexpr bool rotates(int i) {
     return Any && stage_of<Group, Kind, S>.from[i] == source::computed &&
-           rotates_along(Group::value, i, Group::plan.axis);
+           rotates_along(Group::value, i, Group::plan.axis) &&
+           (Reals || is_integer(Group::value.nodes[Group::value.nodes[i].operand[0]]));
   }
   static constexpr bool same_operands(int i, int j) {
     const node &one = Group::value.nodes[i], &other = Group::value.nodes[j];

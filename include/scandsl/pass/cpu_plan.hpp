@@ -26,7 +26,7 @@ struct strip_policy {
   /// What one strip may keep between its sweeps and still find in the second-level cache.
   static constexpr std::int64_t cached_bytes = 1 << 20;
   /// Steps of a walk without scans in which something rotates: threads share what is longer, and take memory
-  /// in the order of its addresses. Each begins with exact angles, and one more between two steps.
+  /// in the order of its addresses.
   static constexpr std::int64_t rotating_steps = 128;
   /// Outputs from here on are written past the cache, where whole lines are: 10% faster on contiguous rows.
   static constexpr std::int64_t streaming_bytes = 32 << 20;
@@ -94,10 +94,10 @@ inline cpu_kernel_plan plan_cpu_kernel(const program& p, const walk_table& table
   const loop_nest nest = make_nest(p, table, space);
   plan.nests = {nest};
   if (p.scans.count == 0) {
-    if (table.axis < 0)
-      plan.nests = choose_walk(nest, strip_policy::adjacent_packs * device.pack_width);
-    else if (table.rotates && nest.walk.size() == 1 && nest.steps() > strip_policy::rotating_steps)
-      plan.nests = fold_chunks(p, nest, strip_policy::rotating_steps);
+    if (table.axis < 0) plan.nests = choose_walk(nest, strip_policy::adjacent_packs * device.pack_width);
+    plan.folded = table.axis >= 0 && table.rotates && nest.walk.size() == 1 &&
+                  nest.steps() > strip_policy::rotating_steps;
+    if (plan.folded) plan.nests = fold_chunks(p, nest, strip_policy::rotating_steps);
     return plan;
   }
   const scan_decl& scan = p.scans[0];

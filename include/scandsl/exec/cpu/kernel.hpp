@@ -173,8 +173,9 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
                    });
   }
 
-  /// Programs in which something rotates have no scans: pack by pack, a few steps at a time, which lie in few
-  /// enough places for the first-level cache.
+  /// Where something rotates there are no scans: pack by pack, a few steps at a time, which lie in few enough
+  /// places for the first-level cache. Exact angles are every so many steps from where a walk begins, however
+  /// it is cut.
   using rotation = pack_rotation<Group, Kind, Index, C>;
   static constexpr bool rotates = Kind == stage_kind::sweep && rotation::count > 0;
   static void run_rotating(const kernel_frame<C>& frame, uniforms& u) {
@@ -190,13 +191,11 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
         const std::int64_t high = std::min(frame.steps, low + rotation_steps);
         for (int i = 0; i < packs; ++i) {
           rotation rotating;
-          const std::int64_t turns = by[i].near ? rotation_steps : 1;
-          for (std::int64_t from = low; from < high; from += turns) {
-            rotating.start(u, here{frame, first + i, from, carries});
-            for (std::int64_t step = from; step < std::min(high, from + turns); ++step) {
-              evaluate(rotated_position<here, rotation>{{frame, first + i, step, carries}, rotating}, u);
-              rotating.advance(by[i]);
-            }
+          rotating.start(u, here{frame, first + i, low, carries});
+          for (std::int64_t step = low;;) {
+            evaluate(rotated_position<here, rotation>{{frame, first + i, step, carries}, rotating}, u);
+            if (++step == high) break;
+            rotating.advance(by[i]);
           }
         }
       }

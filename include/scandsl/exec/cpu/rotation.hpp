@@ -5,30 +5,31 @@
 /// Sines and cosines that follow from those of the step before, for packs of lanes.
 namespace scandsl::cpu_detail {
 
-/// What rotates in one pack: four multiplications a step in place of an exact product and two polynomials.
+/// What rotates in one pack, where positions are integers: four multiplications a step in place of an exact
+/// product and two polynomials. Steps between integers are exact however far they are, so that it does not
+/// matter where they are taken.
 template <class Group, stage_kind Kind, int Index, class C> class pack_rotation {
   using pack = xsimd::batch<C>;
   using math = arithmetic<pack>;
   using here = stage<Group, Kind, Index>;
 
 public:
-  using pairs = rotating_pairs<Group, Kind, Index>;
+  /// In programs without scans.
+  using pairs = rotating_pairs<Group, Kind, Index, Group::value.scans.count == 0, false>;
   static constexpr int count = pairs::list.count, slots = count > 0 ? count : 1;
   /// The angles between two steps, which stay the same along a pack's walk.
   struct angles {
     pack cosine[slots], sine[slots];
-    bool near = true;  ///< the positions are whole numbers that C holds
   };
 
   /// at(step): what the stage reads there.
   template <class Uniforms, class At> static angles between(Uniforms& u, const At& first, const At& second) {
     angles result;
     for_each_pair([&]<int K, int I>(index_constant<K>, index_constant<I>) {
-      const auto from = position<I>(u, first), to = position<I>(u, second);
-      const pack half_turns = math::half_turns_of_product(to - from, theta<I>(u, first));
+      const pack half_turns =
+          math::half_turns_of_product(position<I>(u, second) - position<I>(u, first), theta<I>(u, first));
       result.cosine[K] = math::cospi(half_turns);
       result.sine[K] = math::sinpi(half_turns);
-      result.near = result.near && is_near(from);
     });
     return result;
   }
@@ -64,10 +65,6 @@ private:
   }
   template <int I, class Uniforms, class At> static pack theta(Uniforms& u, const At& at) {
     return value_alone<here, Group, Group::value.nodes[I].operand[1], pack>(u, at);
-  }
-  template <class Position> static bool is_near(const Position& x) {
-    constexpr auto far = static_cast<typename Position::value_type>(far_position<C>);
-    return xsimd::all(x <= Position(far) && x >= Position(-far));
   }
 };
 

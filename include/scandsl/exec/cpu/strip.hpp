@@ -167,6 +167,8 @@ private:
     tile_steps =
         std::clamp<std::int64_t>(strip_policy::tile_bytes / (pitch * static_cast<std::int64_t>(sizeof(C))), 1,
                                  strip_policy::longest_tile);
+    // What rotates begins with a tile, and where that is has to be the same for any number of packs.
+    if (table.rotates) tile_steps = std::max<std::int64_t>(tile_steps / rotation_steps, 1) * rotation_steps;
     const std::size_t tile = static_cast<std::size_t>(tile_steps) * wide,
                       stores = static_cast<std::size_t>(p.stores.count);
     carries.grow(static_cast<std::size_t>(p.scans.count * max_components) * wide);

@@ -3,13 +3,13 @@
 #include "scandsl/exec/rotating.hpp"
 
 /// Sines and cosines that follow from those of the step before. A thread computes the first ones of each of
-/// its runs, which have no more steps than rotation_steps, from the exact product.
+/// its runs from the exact product.
 namespace scandsl::cuda_detail {
 
 /// In float64 none do.
 template <class K, stage_kind Kind, int S>
 using rotating_nodes =
-    rotating_pairs<typename K::group, Kind, S, !std::is_same_v<typename K::compute, double>>;
+    rotating_pairs<typename K::group, Kind, S, !std::is_same_v<typename K::compute, double>, true>;
 
 /// What rotates along one run of a thread.
 template <class K, stage_kind Kind, int S> struct rotation {
