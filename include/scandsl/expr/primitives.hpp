@@ -95,7 +95,7 @@ struct cos_op : function<1> {
 };
 /// The sine and the cosine of the exact product of a position, a whole number, and theta: a rounded product
 /// would be off by whole turns. Within 1e-6 in float and 1e-14 in double for every position that its type
-/// holds, as long as the product is below 10^16; within 2e-6 and 1e-14 where executors have them follow from
+/// holds, as long as the product is below 10^16; within 2e-6 in float where executors have them follow from
 /// those of the position before (docs/positional.md). The derivative by the position, which does not vary
 /// smoothly, is 0.
 struct sin_of_product_op : product_function {

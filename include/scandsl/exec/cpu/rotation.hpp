@@ -14,8 +14,9 @@ template <class Group, stage_kind Kind, int Index, class C> class pack_rotation 
   using here = stage<Group, Kind, Index>;
 
 public:
-  /// In programs without scans.
-  using pairs = rotating_pairs<Group, Kind, Index, Group::value.scans.count == 0, false>;
+  /// In programs without scans, and not in float64.
+  using pairs =
+      rotating_pairs<Group, Kind, Index, Group::value.scans.count == 0 && !std::is_same_v<C, double>, false>;
   static constexpr int count = pairs::list.count, slots = count > 0 ? count : 1;
   /// The angles between two steps, which stay the same along a pack's walk.
   struct angles {
