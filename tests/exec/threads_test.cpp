@@ -1,4 +1,4 @@
-#include <bit>
+#include <cmath>
 
 #include "exec/sweep_programs.hpp"
 #include "scandsl/exec/cpu/run.hpp"

@@ -5,30 +5,31 @@
 namespace scandsl {
 namespace detail {
 
-inline std::string sweep_text(const cpu_kernel_summary& k, int i) {
+inline std::string sweep_text(const cpu_kernel_summary& k, int i, bool in_double) {
   const walk_stage& sweep = k.table.sweep[i];
   int reads = 0;
   for (const stream_read& read : sweep.reads) reads += read.from == source::memory ? 1 : 0;
   std::string text = sweep_heading_text(k.kernel, k.table, i) + operands_text(reads, sweep.stores.count);
-  if (k.table.rotates && k.kernel.scans.count == 0) text += ", sines and cosines by rotation";
+  if (k.table.rotates && k.kernel.scans.count == 0 && !in_double) text += ", sines and cosines by rotation";
   if (sweep.keeps.count > 0) text += message(", ", sweep.keeps.count, " kept for later sweeps");
   return text + "\n";
 }
 
-inline std::string kernel_text(const cpu_kernel_summary& k, int index, const cpu_device& device) {
+inline std::string kernel_text(const cpu_plan& all, int index) {
+  const cpu_kernel_summary& k = all.kernels[static_cast<std::size_t>(index)];
   std::string text = kernel_heading_text(k.kernel, k.table, k.plan.nests.front(), index);
   if (k.plan.segments() > 1) text += message(", ", k.plan.segments(), " packed sequences");
   if (k.plan.folded) text += ", chunks as lanes";
   if (k.plan.chunk > 0) text += message(", restarting every ", k.plan.chunk);
   text += "\n";
   if (k.plan.mode == cpu_schedule::pieces)
-    text +=
-        message("    pieces: few long rows, so each is cut into pieces of ", piece_policy::length, " and ",
-                piece_policy::packs * device.pack_width, " of them go side by side: reduce, chain, scan\n");
+    text += message("    pieces: few long rows, so each is cut into pieces of ", piece_policy::length,
+                    " and ", piece_policy::packs * all.device.pack_width,
+                    " of them go side by side: reduce, chain, scan\n");
   else
-    text += message("    lanes: strips of ", k.packs_a_strip, " x ", device.pack_width,
+    text += message("    lanes: strips of ", k.packs_a_strip, " x ", all.device.pack_width,
                     " lanes side by side, shared by the threads\n");
-  for (int i = 0; i < k.table.sweeps; ++i) text += sweep_text(k, i);
+  for (int i = 0; i < k.table.sweeps; ++i) text += sweep_text(k, i, all.in_double);
   return text + message("    reads ", size_text(k.read_bytes), ", writes ", size_text(k.written_bytes), "\n");
 }
 
@@ -41,7 +42,7 @@ inline std::string explain(const cpu_plan& plan, double bytes_per_second = 0.0) 
                              plan.device.threads == 1 ? " thread" : " threads", ", packs of ",
                              plan.device.pack_width, plan.in_double ? " float64" : " float32", "\n");
   for (std::size_t i = 0; i < plan.kernels.size(); ++i)
-    text += detail::kernel_text(plan.kernels[i], static_cast<int>(i), plan.device);
+    text += detail::kernel_text(plan, static_cast<int>(i));
   text += message("  moves ", detail::size_text(plan.moved_bytes), "; floor (inputs once, outputs once) ",
                   detail::size_text(plan.floor_bytes));
   if (plan.scratch_bytes > 0) text += message("; scratch ", detail::size_text(plan.scratch_bytes));

@@ -5,6 +5,7 @@
 
 #include "scandsl/exec/cpu/integers.hpp"
 #include "scandsl/exec/cpu/rotation.hpp"
+#include "scandsl/pass/cpu_plan.hpp"
 
 /// The CPU kernels of one program: boundaries, sweeps over some steps of some packs of lanes, and combine on
 /// single states. They see memory as streams of packs; which part of which tensor that is, and whether it was
@@ -179,7 +180,7 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
   using rotation = pack_rotation<Group, Kind, Index, C>;
   static constexpr bool rotates = Kind == stage_kind::sweep && rotation::count > 0;
   static void run_rotating(const kernel_frame<C>& frame, uniforms& u) {
-    constexpr int most_packs = 32;
+    constexpr int most_packs = strip_policy::adjacent_packs;
     memory_carries carries{frame};
     using here = position<memory_carries>;
     for (int first = 0; first < frame.packs; first += most_packs) {

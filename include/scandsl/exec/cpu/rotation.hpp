@@ -18,45 +18,45 @@ public:
   using pairs =
       rotating_pairs<Group, Kind, Index, Group::value.scans.count == 0 && !std::is_same_v<C, double>, false>;
   static constexpr int count = pairs::list.count, slots = count > 0 ? count : 1;
-  /// The angles between two steps, which stay the same along a pack's walk.
+  /// Cosine and sine of an angle for each pair.
   struct angles {
     pack cosine[slots], sine[slots];
   };
 
-  /// at(step): what the stage reads there.
+  /// Those between two steps, which stay the same along a pack's walk. at(step): what the stage reads there.
   template <class Uniforms, class At> static angles between(Uniforms& u, const At& first, const At& second) {
+    return exact_angles(
+        u, first, [&]<int I>(index_constant<I>) { return position<I>(u, second) - position<I>(u, first); });
+  }
+  /// Starts anew, from the exact product.
+  template <class Uniforms, class At> void start(Uniforms& u, const At& at) {
+    now = exact_angles(u, at, [&]<int I>(index_constant<I>) { return position<I>(u, at); });
+  }
+  void advance(const angles& by) {
+    for (int k = 0; k < count; ++k) {
+      const pack c = now.cosine[k], s = now.sine[k];
+      now.cosine[k] = math::fma(-s, by.sine[k], c * by.cosine[k]);
+      now.sine[k] = math::fma(c, by.sine[k], s * by.cosine[k]);
+    }
+  }
+  template <int I> pack value() const {
+    constexpr int k = pairs::pair_of(I);
+    return is_apply<primitive::cos_of_product_op>(Group::value.nodes[I]) ? now.cosine[k] : now.sine[k];
+  }
+
+private:
+  angles now;
+
+  template <class Uniforms, class At, class F>
+  static angles exact_angles(Uniforms& u, const At& at, F&& position_of) {
     angles result;
-    for_each_pair([&]<int K, int I>(index_constant<K>, index_constant<I>) {
-      const pack half_turns =
-          math::half_turns_of_product(position<I>(u, second) - position<I>(u, first), theta<I>(u, first));
+    for_each_pair([&]<int K, int I>(index_constant<K>, index_constant<I> node) {
+      const pack half_turns = math::half_turns_of_product(position_of(node), theta<I>(u, at));
       result.cosine[K] = math::cospi(half_turns);
       result.sine[K] = math::sinpi(half_turns);
     });
     return result;
   }
-  /// Starts anew, from the exact product.
-  template <class Uniforms, class At> void start(Uniforms& u, const At& here_at) {
-    for_each_pair([&]<int K, int I>(index_constant<K>, index_constant<I>) {
-      const pack half_turns = math::half_turns_of_product(position<I>(u, here_at), theta<I>(u, here_at));
-      cosine[K] = math::cospi(half_turns);
-      sine[K] = math::sinpi(half_turns);
-    });
-  }
-  void advance(const angles& by) {
-    for (int k = 0; k < count; ++k) {
-      const pack c = cosine[k], s = sine[k];
-      cosine[k] = math::fma(-s, by.sine[k], c * by.cosine[k]);
-      sine[k] = math::fma(c, by.sine[k], s * by.cosine[k]);
-    }
-  }
-  template <int I> pack value() const {
-    constexpr int k = pairs::pair_of(I);
-    return is_apply<primitive::cos_of_product_op>(Group::value.nodes[I]) ? cosine[k] : sine[k];
-  }
-
-private:
-  pack cosine[slots], sine[slots];
-
   template <class F> static void for_each_pair(F&& f) {
     for_each_index(std::make_integer_sequence<int, count>{},
                    [&]<int K>(index_constant<K> k) { f(k, index_constant<pairs::list[K]>{}); });

@@ -19,15 +19,19 @@ __device__ __forceinline__ std::int64_t split_off(std::int64_t& position, std::i
   return rest;
 }
 
-/// Offset of a position of the walk in tensor t.
+/// Offset of a position of the walk in tensor t. Of a walk through several dimensions it is called: written
+/// out for every element of a vector it was a third of what ptxas took for a scan.
 template <class A>
-__device__ __forceinline__ std::int64_t walk_offset(const A& a, int t, std::int64_t position) {
-  if (a.walk_dimensions == 1) return position * a.walk[0].stride[t];
+__device__ __noinline__ std::int64_t offset_in_walk(const A& a, int t, std::int64_t position) {
   std::int64_t sum = 0;
 #pragma unroll 1
   for (int d = a.walk_dimensions - 1; d >= 0; --d)
     sum += split_off(position, a.walk[d].extent) * a.walk[d].stride[t];
   return sum;
+}
+template <class A>
+__device__ __forceinline__ std::int64_t walk_offset(const A& a, int t, std::int64_t position) {
+  return a.walk_dimensions == 1 ? position * a.walk[0].stride[t] : offset_in_walk(a, t, position);
 }
 
 /// Offset of a computed position.
