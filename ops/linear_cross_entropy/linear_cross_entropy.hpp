@@ -16,8 +16,8 @@ enum class loss_reduction {
 
 /// How the matrix products are chosen on the GPU. The CPU's BLAS has nothing to choose.
 struct product_tuning {
-  /// Time what cuBLASLt offers, once for each shape in a process; without, its first choice is taken. The
-  /// call that times waits for the device; inside a graph capture nothing is timed.
+  /// Time what cuBLASLt offers, once in a process for shapes of much the same sizes; without, its first
+  /// choice is taken. The call that times waits for the device; inside a graph capture nothing is timed.
   bool times = true;
   /// A file that keeps what was found for later processes; empty: none.
   std::string file;

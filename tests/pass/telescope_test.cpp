@@ -40,6 +40,12 @@ constexpr int scaled_scans(const program& p) {
   return count;
 }
 
+constexpr bool reads_carry_of_scaled_scan(const program& p) {
+  for (const node& each : p.nodes)
+    if (each.op == opcode::carry && p.scans[each.target].scaled_by >= 0) return true;
+  return false;
+}
+
 }  // namespace
 
 TEST_CASE("a recurrence by ratios of a log-sum's sums becomes a plain sum", "[telescope]") {
@@ -47,6 +53,9 @@ TEST_CASE("a recurrence by ratios of a log-sum's sums becomes a plain sum", "[te
   STATIC_REQUIRE(scaled_scans(telescope(prepare(before))) == 1);
   STATIC_REQUIRE(scaled_scans(telescope(prepare(by_flags))) == 1);
   STATIC_REQUIRE(scaled_scans(telescope(prepare(weighted))) == 1);
+  // What its sum and its cotangent make is the sum behind it.
+  STATIC_REQUIRE_FALSE(reads_carry_of_scaled_scan(telescope(prepare(inclusive))));
+  STATIC_REQUIRE(reads_carry_of_scaled_scan(telescope(prepare(before))));
   STATIC_REQUIRE(telescope(prepare(inclusive)).tensors.count == prepare(inclusive).tensors.count);
 }
 

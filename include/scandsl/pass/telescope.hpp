@@ -35,7 +35,6 @@ private:
   const program& p_;
   telescope_terms terms_[max_scans];
   std::int16_t scaled_[max_scans] = {};  ///< in the copy, counted from 1; 0: not yet
-  node_id element_[max_scans] = {};      ///< in the copy, of a scaled scan
 
   constexpr const node& at(node_id id) const { return p_.nodes[id]; }
   constexpr bool is_value(node_id id, opcode op, int scan, int component) const {
@@ -152,15 +151,18 @@ private:
     if (e.flag == no_node) return copied(copy, e.g) * (1.0 / after);
     return copied(copy, e.g) * (1.0 / by_flag(copied(copy, e.flag), e.when, after, before));
   }
-  /// P / S_t. Where P is g, or by the element's flag g or 0, the element holds it already.
-  constexpr term over_sum(rewriting& copy, int index, node_id id) const {
+  /// P / S_t + r_{t+1} / S_t = P / S_t + q_{t+1}. Where P is g that is q_t, and where it is by the element's
+  /// flag g or 0, by that flag q_t or q_{t+1}.
+  constexpr term received(rewriting& copy, int index, node_id id) {
+    const term before = scaled_value(copy, opcode::carry, index),
+               after = scaled_value(copy, opcode::scan, index);
     const element_terms e = terms_of_element(index);
     const node& n = at(id);
-    if (e.g != no_node && e.flag == no_node && id == e.g) return term(copy.target, element_[index]);
+    if (e.g != no_node && e.flag == no_node && id == e.g) return after;
     if (e.flag != no_node && is_apply<primitive::select_op>(n) && n.operand[0] == e.flag &&
         n.operand[e.when ? 1 : 2] == e.g && is_number(n.operand[e.when ? 2 : 1], 0.0))
-      return by_flag(copied(copy, e.flag), e.when, term(copy.target, element_[index]), 0.0);
-    return copied(copy, id) * (1.0 / sum_value(copy, opcode::scan, terms_[index].log_sum));
+      return by_flag(copied(copy, e.flag), e.when, after, before);
+    return copied(copy, id) * (1.0 / sum_value(copy, opcode::scan, terms_[index].log_sum)) + before;
   }
 
   constexpr term scaled_value(rewriting& copy, opcode op, int index) {
@@ -170,7 +172,6 @@ private:
       const term element = scaled_element(copy, index),
                  left(copy.target, copy.target.placeholder(opcode::left, 0)),
                  right(copy.target, copy.target.placeholder(opcode::right, 0));
-      element_[index] = element.id;
       s.components = 1;
       s.scaled_by = static_cast<std::int16_t>(copy.scan(terms.log_sum));
       s.identity[0] = 0.0;
@@ -183,20 +184,19 @@ private:
     return term(copy.target, copy.target.scan_value(op, scaled_[index] - 1, 0));
   }
 
-  /// E / S_t (P + r_{t+1}) as E (P / S_t + r_{t+1} / S_t).
+  /// E / S_t (P + r_{t+1}) as E (P / S_t + q_{t+1}).
   constexpr node_id weighted(rewriting& copy, const node& old) {
     if (!is_apply<primitive::multiply_op>(old)) return no_node;
     for (int k = 0; k < 2; ++k) {
-      const node &share = at(old.operand[k]), &received = at(old.operand[1 - k]);
-      if (!is_apply<primitive::divide_op>(share) || !is_apply<primitive::add_op>(received)) continue;
+      const node &share = at(old.operand[k]), &sum = at(old.operand[1 - k]);
+      if (!is_apply<primitive::divide_op>(share) || !is_apply<primitive::add_op>(sum)) continue;
       for (int i = 0; i < 2; ++i) {
-        const node& carry = at(received.operand[i]);
+        const node& carry = at(sum.operand[i]);
         const int index = carry.op == opcode::carry ? carry.target : -1;
         if (index < 0 || terms_[index].log_sum < 0 ||
             !is_value(share.operand[1], opcode::scan, terms_[index].log_sum, 1))
           continue;
-        const term r = scaled_value(copy, opcode::carry, index);
-        return (copied(copy, share.operand[0]) * (over_sum(copy, index, received.operand[1 - i]) + r)).id;
+        return (copied(copy, share.operand[0]) * received(copy, index, sum.operand[1 - i])).id;
       }
     }
     return no_node;
