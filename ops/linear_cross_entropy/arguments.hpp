@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -20,9 +21,11 @@ struct call_arguments {
   linear_cross_entropy_gradients gradients = {};
   std::optional<array> pending = {};
   linear_cross_entropy_options options = {};
-  bool backward = false;                      ///< the cotangents are those of gradients
-  std::optional<array> logits_gradient = {};  ///< [N, V]: written with the loss, read without a target
-  std::optional<array> factor = {};           ///< of its products, beside pending
+  bool backward = false;  ///< the cotangents are those of gradients
+  /// [C, V]: the memory of a chunk, in which that of the last chunk stays. Written with the loss, read
+  /// without a target.
+  std::optional<array> logits_gradient = {};
+  std::optional<array> factor = {};  ///< of its products, beside pending
 
   std::int64_t tokens() const {
     return std::accumulate(x.extents, x.extents + x.rank - 1, std::int64_t{1}, std::multiplies<>());
@@ -41,8 +44,13 @@ struct call_arguments {
     return backward && (options.reduction == loss_reduction::none || gradients.lse_cotangent ||
                         !gradients.loss_cotangent);
   }
-  /// Whether the products lack their factor, which is written to pending.
+  /// Whether the products lack a factor, which is written to pending.
   bool leaves_factor_pending() const { return pending && !is_products(); }
+  /// Whether it is one of two passes, of which the first one takes several chunks.
+  bool keeps_last_chunk() const { return logits_gradient && logits_gradient->extents[0] < tokens(); }
+  /// Whether what two passes make of all chunks but the last lacks pending too, not only the later factor:
+  /// divided by the number of tokens before it is multiplied with a loss scale, float16 would vanish.
+  bool earlier_lack_pending() const { return x.type == dtype::float16; }
   dtype accumulate() const { return options.accumulate.value_or(weight.type); }
 };
 
@@ -126,7 +134,9 @@ inline void check_shapes(const call_arguments& call) {
   shaped("bias_gradient", call.gradients.bias_gradient, weight.extents, 1);
   shaped("pending", call.pending, nullptr, 0);
   shaped("factor", call.factor, nullptr, 0);
-  const std::int64_t logits[] = {call.tokens(), call.classes()};
+  std::int64_t logits[] = {call.tokens(), call.classes()};
+  if (const std::optional<array>& given = call.logits_gradient; given && given->rank == 2 && logits[0] > 0)
+    logits[0] = std::clamp(given->extents[0], std::int64_t{1}, logits[0]);
   shaped("logits_gradient", call.logits_gradient, logits, 2);
 }
 
@@ -187,6 +197,10 @@ inline void check_without_memory(const call_arguments& call) {
     throw argument_error("contiguous rows of logits_gradient",
                          shape_text(logits->strides, 2) + " for strides",
                          "allocate it as [N, V], or with longer rows");
+  if (call.keeps_last_chunk() && call.gradients.weight_gradient && call.accumulate() != call.weight.type)
+    throw argument_error(
+        message(name_of(call.weight.type), " for accumulate, in two passes of several chunks"),
+        name_of(call.accumulate()), "take linear_cross_entropy_with_gradients");
 }
 
 /// Throws shape_error, dtype_error, argument_error and overlap_error.

@@ -21,17 +21,20 @@ struct chunk_choice {
 };
 /// Tokens a chunk, and the bytes that they take: by the policy, then fewer until bytes(tokens) is within the
 /// limit, if there is one. Chunks of one call are equal but for the last. A call whose logits' gradient is
-/// the caller's takes all tokens. Throws argument_error where one token is too many, or all are that must be.
+/// the caller's takes as many as fit there. Throws argument_error where one token is too many, or all are
+/// that must be.
 template <class Bytes>
 chunk_choice choose_chunk(const call_arguments& call, const chunk_policy& policy,
                           std::optional<std::int64_t> limit, Bytes bytes) {
   const std::int64_t tokens = call.tokens();
   if (call.logits_gradient) {
-    const chunk_choice all{tokens, bytes(tokens)};
-    if (limit && all.bytes > *limit)
-      throw argument_error(message("memory for all tokens, ", all.bytes, " bytes"), message(*limit),
-                           "raise memory_limit, or the workspace");
-    return all;
+    const std::int64_t rows = std::min(tokens, call.logits_gradient->extents[0]);
+    const chunk_choice given{rows, bytes(rows)};
+    if (limit && given.bytes > *limit)
+      throw argument_error(
+          message("memory for ", rows == tokens ? "all" : message(rows), " tokens, ", given.bytes, " bytes"),
+          message(*limit), "raise memory_limit, or the workspace");
+    return given;
   }
   const std::int64_t row = call.classes() * static_cast<std::int64_t>(size_of(call.x.type));
   std::int64_t most = tokens;

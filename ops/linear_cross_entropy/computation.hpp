@@ -8,7 +8,7 @@
 namespace scandsl::ops {
 
 /// One call on a Session, which runs programs and products on its device:
-///   run<P>(bindings...), multiply(product), choose(product)
+///   run<P>(bindings...), multiply(product), choose(product), scale(matrix, number)
 /// only_sizes: it looks at shapes alone, so that one chunk of each size will do.
 template <class Session> class computation {
 public:
@@ -21,6 +21,7 @@ public:
       copy(column_of(*call.pending), view_of(held.factor), number_if(call.factor));
     else
       prepare_tokens();
+    if (call.is_products() && call.keeps_last_chunk()) return add_last_chunk();
     for_each_size([&](std::int64_t first) { choose(first); });  // overwrites results, so before the chunks
     if constexpr (Session::only_sizes)
       for_each_size([&](std::int64_t first) { compute_chunk(first); });
@@ -58,10 +59,18 @@ private:
   std::int64_t chunk_tokens(std::int64_t first) const {
     return std::min(held.logits.rows, call.tokens() - first);
   }
+  /// The first token of the last chunk.
+  std::int64_t last_chunk() const { return (call.tokens() - 1) / held.logits.rows * held.logits.rows; }
+  /// Whether the logits' gradient of a chunk stays for a second pass, which takes its products.
+  bool is_left(std::int64_t first) const {
+    return call.logits_gradient && !call.is_products() && first == last_chunk();
+  }
   /// What the gradients of the logits are multiplied with in the products, in float32: 1 / count would take
   /// the small ones out of the range of float16.
   const void* gradient_factor() const {
-    return call.has_token_cotangents() || call.leaves_factor_pending() ? nullptr : held.factor.data;
+    const bool lacks_pending =
+        call.leaves_factor_pending() && (!call.logits_gradient || call.earlier_lack_pending());
+    return call.has_token_cotangents() || lacks_pending ? nullptr : held.factor.data;
   }
 
   void copy(const optional_view& from, const erased_view& to, const optional_view& by = {}) {
@@ -120,9 +129,36 @@ private:
       else
         evaluate(all.chunk, first);
     }
-    if (all.x_gradient) session.multiply(*all.x_gradient);
-    if (all.weight_gradient) session.multiply(*all.weight_gradient);
+    if (!is_left(first)) {
+      if (all.x_gradient) session.multiply(*all.x_gradient);
+      if (all.weight_gradient) session.multiply(*all.weight_gradient);
+    }
     if (call.gradients.bias_gradient) add_bias_gradient(all.chunk, first > 0);
+  }
+  /// The second pass where the first one left nothing but the products of the last chunk. What is there from
+  /// the others is multiplied with what it lacks: in the product that adds to it, or by itself. Nothing is
+  /// chosen, for that would overwrite it; the first pass has.
+  void add_last_chunk() {
+    const matrix lacking{
+        call.earlier_lack_pending() ? held.factor.data : call.factor->data, held.factor.type, 1, 1, 1, 1};
+    const std::int64_t first = last_chunk();
+    const linear_cross_entropy_gradients& wanted = call.gradients;
+    chunk_products all = products_at(first);
+    if (wanted.x_gradient && held.x_gradient.is_copy)
+      copy(rows_of(*wanted.x_gradient, 1), view_of(held.x_gradient.values));
+    if (wanted.weight_gradient && held.weight_gradient.is_copy)
+      copy(rows_of(*wanted.weight_gradient, 1), view_of(held.weight_gradient.values));
+    if (all.x_gradient) {
+      session.scale(held.x_gradient.values.rows_from(0, first), lacking);
+      session.multiply(*all.x_gradient);
+    }
+    if (all.weight_gradient) {
+      all.weight_gradient->earlier_factor = lacking.data;
+      session.multiply(*all.weight_gradient);
+    }
+    write_products();
+    if (const std::optional<array>& bias = wanted.bias_gradient)
+      session.scale({bias->data, bias->type, call.classes(), 1, bias->strides[0], 1}, lacking);
   }
   void evaluate(const matrix& chunk, std::int64_t at) {
     using namespace linear_cross_entropy_program;
@@ -180,13 +216,17 @@ private:
                                          y = erased_view{call.loss->data, call.loss->type, true, 0, {}});
     if (call.options.lse) copy(view_of(held.token_lse), column_of(*call.options.lse));
   }
-  void write_gradients() {
+  void write_products() {
     const linear_cross_entropy_gradients& wanted = call.gradients;
     if (wanted.x_gradient && held.x_gradient.is_copy)
       copy(view_of(held.x_gradient.values), rows_of(*wanted.x_gradient, 1));
     const bool none = call.tokens() == 0;
     if (wanted.weight_gradient && (none || held.weight_gradient.is_copy))
       copy(if_any(held.weight_gradient.values), rows_of(*wanted.weight_gradient, 1));
+  }
+  void write_gradients() {
+    const linear_cross_entropy_gradients& wanted = call.gradients;
+    write_products();
     if (wanted.bias_gradient) {
       optional_view by;
       if (gradient_factor() != nullptr) by = number_of(held.factor);

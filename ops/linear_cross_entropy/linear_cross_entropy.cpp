@@ -23,6 +23,10 @@ public:
   template <const program& P, class... B> void run(const B&... bindings) { run_on<P>(device, bindings...); }
   void choose(const product&) {}
   void multiply(const product& what) { ops::multiply(device, what); }
+  void scale(const matrix& values, const matrix& by) {
+    using namespace linear_cross_entropy_program;
+    run<scaled>(x = view_of(values), y = view_of(values), factor = number_of(by));
+  }
 
 private:
   const cpu& device;
@@ -47,6 +51,9 @@ public:
     else if (!what.accumulates)
       run<scaled>(y = view_of(what.result));  // sums of nothing
   }
+  void scale(const matrix& values, const matrix& by) {
+    ops::scale(device, view_of(values), by.data, nullptr);
+  }
 
 private:
   cuda device;
@@ -65,6 +72,7 @@ public:
   }
   void choose(const product&) {}
   void multiply(const product&) {}
+  void scale(const matrix&, const matrix&) {}
 
   std::int64_t bytes = 0;
 };
@@ -172,6 +180,16 @@ linear_cross_entropy_gradients without_cotangents(linear_cross_entropy_gradients
 }
 
 template <class Device>
+void run_first_pass(Device& device, const array& x, const array& weight, const array& target,
+                    const array& loss, const array& logits_gradient, const array& pending,
+                    const linear_cross_entropy_options& options,
+                    const linear_cross_entropy_gradients& earlier) {
+  call_arguments call{x, weight, target, loss, {}, pending, options, false, logits_gradient};
+  if (x.rank > 0 && call.keeps_last_chunk()) call.gradients = without_cotangents(earlier);
+  run_call(device, call);
+}
+
+template <class Device>
 void run_products(Device& device, const array& x, const array& weight, const array& logits_gradient,
                   const linear_cross_entropy_gradients& gradients, const array& factor, const array& pending,
                   const product_tuning& tuning) {
@@ -208,8 +226,8 @@ linear_cross_entropy_plan describe_call(const call_arguments& call, const char* 
   plan.all_logits_bytes = plan.tokens * row;
   plan.copied_bytes = held.copied_bytes();
   plan.memory_bytes = memory_bytes;
-  plan.keeps_logits_gradient =
-      plan.with_gradients && plan.chunks <= 1 && call.options.reduction != loss_reduction::none;
+  plan.keeps_logits_gradient = plan.with_gradients && call.options.reduction != loss_reduction::none &&
+                               (plan.chunks <= 1 || call.accumulate() == call.weight.type);
   return plan;
 }
 
@@ -260,20 +278,23 @@ void linear_cross_entropy_with_gradients(cuda_sizing& device, const array& x, co
 void linear_cross_entropy_with_logits_gradient(const cpu& device, const array& x, const array& weight,
                                                const array& target, const array& loss,
                                                const array& logits_gradient, const array& pending,
-                                               const linear_cross_entropy_options& options) {
-  run_call(device, {x, weight, target, loss, {}, pending, options, false, logits_gradient});
+                                               const linear_cross_entropy_options& options,
+                                               const linear_cross_entropy_gradients& earlier) {
+  run_first_pass(device, x, weight, target, loss, logits_gradient, pending, options, earlier);
 }
 void linear_cross_entropy_with_logits_gradient(const cuda& device, const array& x, const array& weight,
                                                const array& target, const array& loss,
                                                const array& logits_gradient, const array& pending,
-                                               const linear_cross_entropy_options& options) {
-  run_call(device, {x, weight, target, loss, {}, pending, options, false, logits_gradient});
+                                               const linear_cross_entropy_options& options,
+                                               const linear_cross_entropy_gradients& earlier) {
+  run_first_pass(device, x, weight, target, loss, logits_gradient, pending, options, earlier);
 }
 void linear_cross_entropy_with_logits_gradient(cuda_sizing& device, const array& x, const array& weight,
                                                const array& target, const array& loss,
                                                const array& logits_gradient, const array& pending,
-                                               const linear_cross_entropy_options& options) {
-  run_call(device, {x, weight, target, loss, {}, pending, options, false, logits_gradient});
+                                               const linear_cross_entropy_options& options,
+                                               const linear_cross_entropy_gradients& earlier) {
+  run_first_pass(device, x, weight, target, loss, logits_gradient, pending, options, earlier);
 }
 
 void linear_cross_entropy_products(const cpu& device, const array& x, const array& weight,
@@ -367,8 +388,8 @@ std::string explain(const linear_cross_entropy_plan& plan) {
                         name_of(plan.accumulate), "\n")
               : std::string("  a chunk: logits; loss\n");
   if (plan.keeps_logits_gradient)
-    text += message("  or in two passes: kept for the products of the second, the logits' gradient, ",
-                    size_text(plan.logits_bytes), "\n");
+    text += message("  or in two passes: kept for the products of the second, the logits' gradient",
+                    plan.chunks > 1 ? " of the last chunk, " : ", ", size_text(plan.logits_bytes), "\n");
   if (plan.copied_bytes > 0) text += message("  copies of operands: ", size_text(plan.copied_bytes), "\n");
   return text + message("  memory beside the operands: ", size_text(plan.memory_bytes), "\n");
 }

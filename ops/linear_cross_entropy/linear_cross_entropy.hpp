@@ -104,28 +104,33 @@ void scale_gradients(const cpu& device, const linear_cross_entropy_gradients& gr
 void scale_gradients(const cuda& device, const linear_cross_entropy_gradients& gradients, const array& factor,
                      const std::optional<array>& pending = {});
 
-/// The same in two passes, of which the second begins once it is known how much the loss counts. The first
-/// gives the loss and the logits' gradient, for all tokens at once: options.tokens_a_chunk is not looked at,
-/// and plans say where that is of advantage (keeps_logits_gradient). The second,
-/// linear_cross_entropy_products, does the rest.
+/// The same in two passes, of which the second begins once it is known how much the loss counts, so that what
+/// is multiplied with that is the products' sums. The first gives the loss and the logits' gradient; the
+/// second, linear_cross_entropy_products, does the rest.
 ///
-/// logits_gradient: [N, V] for N tokens, of x's dtype, with contiguous rows; whole cache lines a row (a
-/// plan's logits_row) make products faster. It is the gradient of the sum of the tokens' losses by x
-/// weight^T, and `pending`, of rank 0 and the loss' dtype, the factor that it lacks for the reduced loss: 1
-/// over the mean's denominator, 0 where no token counts. Both are written. Throws argument_error for
-/// reduction none too.
+/// logits_gradient: [C, V], of x's dtype, with contiguous rows; whole cache lines a row (a plan's logits_row)
+/// make products faster. C is N, the number of tokens, or less: then it is the memory of a chunk (a plan's
+/// tokens_a_chunk), in which the last chunk's gradient stays, and `earlier` are the gradients that the second
+/// pass is to complete, written from the other chunks; options.tokens_a_chunk is not looked at. It is the
+/// gradient of the sum of the tokens' losses by x weight^T, and `pending`, of rank 0 and the loss' dtype, the
+/// factor that it lacks for the reduced loss: 1 over the mean's denominator, 0 where no token counts. Both
+/// are written. Throws argument_error for reduction none too, and for a wider dtype to accumulate where C <
+/// N.
 void linear_cross_entropy_with_logits_gradient(const cpu& device, const array& x, const array& weight,
                                                const array& target, const array& loss,
                                                const array& logits_gradient, const array& pending,
-                                               const linear_cross_entropy_options& options = {});
+                                               const linear_cross_entropy_options& options = {},
+                                               const linear_cross_entropy_gradients& earlier = {});
 void linear_cross_entropy_with_logits_gradient(const cuda& device, const array& x, const array& weight,
                                                const array& target, const array& loss,
                                                const array& logits_gradient, const array& pending,
-                                               const linear_cross_entropy_options& options = {});
+                                               const linear_cross_entropy_options& options = {},
+                                               const linear_cross_entropy_gradients& earlier = {});
 void linear_cross_entropy_with_logits_gradient(cuda_sizing& device, const array& x, const array& weight,
                                                const array& target, const array& loss,
                                                const array& logits_gradient, const array& pending,
-                                               const linear_cross_entropy_options& options = {});
+                                               const linear_cross_entropy_options& options = {},
+                                               const linear_cross_entropy_gradients& earlier = {});
 
 /// The gradients from that of the logits, alpha being factor * pending, both of rank 0, float32 (float64 for
 /// float64) and read on the device:
@@ -136,6 +141,10 @@ void linear_cross_entropy_with_logits_gradient(cuda_sizing& device, const array&
 /// alpha is applied to the sums of the products, so that each gradient is rounded once. logits_gradient is
 /// only read, and serves any number of calls. x, weight, logits_gradient and pending are those of the first
 /// pass; cotangents are not looked at. On the GPU nothing but the choice of products waits.
+///
+/// Where logits_gradient is the last chunk's, `gradients` are the first pass' `earlier`, all of them, and are
+/// completed, which can be done once: what is there is multiplied with what it lacks, and the last chunk's
+/// products are added.
 void linear_cross_entropy_products(const cpu& device, const array& x, const array& weight,
                                    const array& logits_gradient,
                                    const linear_cross_entropy_gradients& gradients, const array& factor,
@@ -174,8 +183,8 @@ struct linear_cross_entropy_plan {
   std::int64_t all_logits_bytes = 0;  ///< of all tokens, which never are
   std::int64_t copied_bytes = 0;      ///< operands that the products do not take as they lie, or a wider dW
   std::int64_t memory_bytes = 0;      ///< all of it; on the GPU the workspace
-  /// One chunk, and a reduced loss: linear_cross_entropy_with_logits_gradient takes no more memory, and its
-  /// gradients need no scaling. logits_bytes are then kept between the passes.
+  /// A reduced loss: linear_cross_entropy_with_logits_gradient takes no more memory, and the weight's
+  /// gradient needs no scaling. logits_bytes are then kept between the passes.
   bool keeps_logits_gradient = false;
 };
 

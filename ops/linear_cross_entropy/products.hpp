@@ -7,12 +7,14 @@
 /// Private to the op: matrix products of the vendor's library.
 namespace scandsl::ops {
 
-/// result = factor left right, or result += factor left right. left and right have one element type, the
-/// result has it too or that of the sums: float32, float64 for float64.
+/// result = factor left right, or where it accumulates result = earlier_factor result + factor left right.
+/// left and right have one element type, the result has it too or that of the sums: float32, float64 for
+/// float64.
 struct product {
   matrix left, right, result;
   const void* factor = nullptr;  ///< a number in the device's memory, of the sums' type; none: 1
   bool accumulates = false;
+  const void* earlier_factor = nullptr;  ///< as factor
 };
 
 /// The CPU's BLAS. Takes any strides; 16-bit types, and strides that no BLAS takes, go through panels of

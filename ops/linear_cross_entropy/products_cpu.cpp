@@ -35,16 +35,17 @@ void call_blas(CBLAS_TRANSPOSE l, CBLAS_TRANSPOSE r, blasint m, blasint n_, blas
   cblas_dgemm(CblasRowMajor, l, r, m, n_, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
-/// Matrices of C that are row-major, or whose transpose is; the result row-major.
-template <class C> void multiply_direct(const product& p, C factor) {
+/// Matrices of C that are row-major, or whose transpose is; the result row-major. earlier: what is multiplied
+/// with the result that is there.
+template <class C> void multiply_direct(const product& p, C factor, C earlier) {
   const auto side = [](const matrix& m) { return m.is_row_major() ? CblasNoTrans : CblasTrans; };
   const auto stride = [](const matrix& m) {
     return as_blas(m.is_row_major() ? m.row_stride : m.column_stride);
   };
   call_blas(side(p.left), side(p.right), as_blas(p.result.rows), as_blas(p.result.columns),
             as_blas(p.left.columns), factor, static_cast<const C*>(p.left.data), stride(p.left),
-            static_cast<const C*>(p.right.data), stride(p.right), C(p.accumulates ? 1 : 0),
-            static_cast<C*>(p.result.data), stride(p.result));
+            static_cast<const C*>(p.right.data), stride(p.right), earlier, static_cast<C*>(p.result.data),
+            stride(p.result));
 }
 
 /// A panel in memory of its own.
@@ -63,8 +64,9 @@ private:
 /// Any strides and types: blocks of the result, each from panels of the factors.
 template <class C> class panel_product {
 public:
-  panel_product(const cpu& on, const product& what, C by)
-      : device(on), p(what), factor_(by), rows(std::min(panel_policy::rows, p.result.rows)),
+  panel_product(const cpu& on, const product& what, C by, C earlier)
+      : device(on), p(what), factor_(by), earlier_(earlier),
+        rows(std::min(panel_policy::rows, p.result.rows)),
         columns(std::min(panel_policy::columns, p.result.columns)),
         depth(std::min(panel_policy::depth, p.left.columns)), left(rows, depth), right(depth, columns),
         sum(rows, columns) {}
@@ -78,7 +80,7 @@ public:
 private:
   const cpu& device;
   const product& p;
-  C factor_;
+  C factor_, earlier_;
   std::int64_t rows, columns, depth;
   panel<C> left, right, sum;
 
@@ -89,23 +91,28 @@ private:
       const matrix l = left.of(height, deep), r = right.of(deep, width);
       run<scaled>(device, x = view_of(p.left.block(i, height, k, deep)), y = view_of(l));
       run<scaled>(device, x = view_of(p.right.block(k, deep, j, width)), y = view_of(r));
-      multiply_direct<C>({l, r, total, nullptr, k > 0}, C(1));
+      multiply_direct<C>({l, r, total}, C(1), C(k > 0 ? 1 : 0));
     }
     const std::optional<erased_view> result = view_of(p.result.block(i, height, j, width));
+    if (p.accumulates && earlier_ != C(1))
+      run<scaled>(device, x = result, y = result, factor = view(&earlier_));
     run<scaled>(device, x = view_of(total), y = result, factor = view(&factor_),
                 before = p.accumulates ? result : std::nullopt);
   }
 };
 
-template <class C> void multiply_as(const cpu& device, const product& p, C factor) {
+template <class C> void multiply_as(const cpu& device, const product& p) {
+  const auto or_one = [](const void* number) {
+    return number == nullptr ? C(1) : *static_cast<const C*>(number);
+  };
+  const C factor = or_one(p.factor), earlier = p.accumulates ? or_one(p.earlier_factor) : C(0);
   const auto fits = [](const matrix& m) { return m.type == dtype_of<C> && has_unit_stride(m); };
   if (!fits(p.left) || !fits(p.right) || !fits(p.result))
-    panel_product<C>(device, p, factor)();
+    panel_product<C>(device, p, factor, earlier)();
   else if (p.result.is_row_major())
-    multiply_direct<C>(p, factor);
+    multiply_direct<C>(p, factor, earlier);
   else
-    multiply_direct<C>(
-        {p.right.transposed(), p.left.transposed(), p.result.transposed(), nullptr, p.accumulates}, factor);
+    multiply_direct<C>({p.right.transposed(), p.left.transposed(), p.result.transposed()}, factor, earlier);
 }
 
 }  // namespace
@@ -120,10 +127,9 @@ std::int64_t panel_bytes(dtype type) {
 void multiply(const cpu& device, const product& what) {
   if (what.result.rows == 0 || what.result.columns == 0) return;
   if (what.left.type == dtype::float64)
-    multiply_as<double>(device, what,
-                        what.factor == nullptr ? 1.0 : *static_cast<const double*>(what.factor));
+    multiply_as<double>(device, what);
   else
-    multiply_as<float>(device, what, what.factor == nullptr ? 1.0F : *static_cast<const float*>(what.factor));
+    multiply_as<float>(device, what);
 }
 
 }  // namespace scandsl::ops

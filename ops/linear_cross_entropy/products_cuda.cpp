@@ -72,7 +72,8 @@ struct side {
 /// The product with a column-major result: a row-major one is the transpose of such a product.
 product column_major(const product& p) {
   if (p.result.transposed().is_row_major()) return p;
-  return {p.right.transposed(), p.left.transposed(), p.result.transposed(), p.factor, p.accumulates};
+  return {p.right.transposed(), p.left.transposed(), p.result.transposed(), p.factor,
+          p.accumulates,        p.earlier_factor};
 }
 
 /// What cuBLASLt needs to know of a product, apart from where its matrices are.
@@ -311,10 +312,11 @@ private:
   cublasStatus_t launch(const cublasLtMatmulAlgo_t& with_algorithm, cudaStream_t stream, const setting& with,
                         const product& p) const {
     const one_and_zero numbers = one_and_zero_of(p.left.type);
-    return cublasLtMatmul(handle, operation.get(), p.factor == nullptr ? numbers.one : p.factor, p.left.data,
-                          left.get(), p.right.data, right.get(), p.accumulates ? numbers.one : numbers.zero,
-                          p.result.data, result.get(), p.result.data, result.get(), &with_algorithm,
-                          with.scratch, static_cast<std::size_t>(scratch_bytes), stream);
+    const auto or_one = [&](const void* number) { return number == nullptr ? numbers.one : number; };
+    return cublasLtMatmul(handle, operation.get(), or_one(p.factor), p.left.data, left.get(), p.right.data,
+                          right.get(), p.accumulates ? or_one(p.earlier_factor) : numbers.zero, p.result.data,
+                          result.get(), p.result.data, result.get(), &with_algorithm, with.scratch,
+                          static_cast<std::size_t>(scratch_bytes), stream);
   }
 };
 

@@ -1,10 +1,11 @@
 """linear_cross_entropy, the last layer of a language model and its loss.
 
 Three ways to its gradients, all in C++. Where the loss is one number, forward goes on to the gradient of the
-logits, which saves a product with the weights. Of one chunk it is kept, and backward takes the products with
-it, in which how much the loss counts is a factor. Of several chunks each is overwritten by the next, so that
-forward takes the products too, and backward multiplies them. Everything else (one loss a token, a gradient of
-lse, torch.compile, torch.func) takes the Operation, whose backward computes the logits again.
+logits, which saves a product with the weights. That of the last chunk is kept, and backward takes the
+products with it, in which how much the loss counts is a factor; of chunks before it forward takes the
+products, to which backward adds. Where the weight's gradient is summed in a wider type nothing is kept, and
+backward multiplies what forward made. Everything else (one loss a token, a gradient of lse, torch.compile,
+torch.func) takes the Operation, whose backward computes the logits again.
 """
 
 from __future__ import annotations
@@ -68,9 +69,12 @@ def _with_gradients_like(x, weight, target, bias, *rest):
     ]
 
 
-def _with_logits_gradient_like(*arguments):
-    losses = _losses(*arguments[:-1])
-    return [*losses, losses[0].new_empty([])]
+def _with_logits_gradient_like(x, weight, target, bias, *rest):
+    *options, logits_gradient, wanted = rest
+    losses = _losses(x, weight, target, bias, *options)
+    in_chunks = logits_gradient.shape[0] < target.numel()
+    earlier = [torch.empty_like(each) for each, want in zip((x, weight, bias), wanted) if want and in_chunks]
+    return [*losses, losses[0].new_empty([]), *earlier]
 
 
 def _products_like(x, weight, bias, logits_gradient, factor, pending, wanted):
@@ -87,6 +91,7 @@ if _LINEAR_CROSS_ENTROPY is not None:
     torch.library.register_fake(f"{_NAME}_kept_shape", lambda *_: [], lib=_LIBRARY)
     torch.library.register_fake(f"{_NAME}_with_logits_gradient", _with_logits_gradient_like, lib=_LIBRARY)
     torch.library.register_fake(f"{_NAME}_products", _products_like, lib=_LIBRARY)
+    torch.library.register_fake(f"{_NAME}_complete", lambda *_: None, lib=_LIBRARY)
 
 
 class _WithGradients(torch.autograd.Function):
@@ -102,8 +107,10 @@ class _WithGradients(torch.autograd.Function):
         shape = ops.linear_cross_entropy_kept_shape(*arguments)
         if shape:
             logits_gradient = operands[0].new_empty(shape)
-            computed = ops.linear_cross_entropy_with_logits_gradient(*arguments, logits_gradient)
+            computed = ops.linear_cross_entropy_with_logits_gradient(*arguments, logits_gradient, ctx.wanted)
             kept = (logits_gradient, computed[results])
+            if shape[0] < operands[2].numel():
+                ctx.gradients = computed[results + 1 :]
         else:
             # float16 cannot hold a gradient that is divided by the number of tokens before it is scaled.
             pending = operands[0].dtype == torch.float16
@@ -120,19 +127,23 @@ class _WithGradients(torch.autograd.Function):
         if loss_cotangent is None and lse_cotangent is None:
             return (None,) * len(ctx.needs_input_grad)
         is_factor = lse_cotangent is None and not torch.is_grad_enabled()
-        if is_factor and gradients is not None:
+        operands, kept = op.operands_of(ctx.saved_tensors)
+        x, weight, target, bias, _ = operands
+        if is_factor and kept and gradients is not None:
+            logits_gradient, pending = kept
+            ops.linear_cross_entropy_complete(
+                x, weight, logits_gradient, loss_cotangent, pending, gradients, ctx.wanted
+            )
+        elif is_factor and gradients is not None:
             ops.linear_cross_entropy_scale(gradients, loss_cotangent, ctx.pending)
+        elif is_factor and kept and kept[0].shape[0] >= target.numel():
+            logits_gradient, pending = kept
+            gradients = ops.linear_cross_entropy_products(
+                x, weight, bias, logits_gradient, loss_cotangent, pending, ctx.wanted
+            )
         else:
-            operands, kept = op.operands_of(ctx.saved_tensors)
-            if is_factor and kept:
-                logits_gradient, pending = kept
-                x, weight, _, bias, _ = operands
-                gradients = ops.linear_cross_entropy_products(
-                    x, weight, bias, logits_gradient, loss_cotangent, pending, ctx.wanted
-                )
-            else:
-                cotangents = (loss_cotangent, lse_cotangent)
-                gradients = op.run(op.backward, *cotangents, *operands, *ctx.options, ctx.wanted)
+            cotangents = (loss_cotangent, lse_cotangent)
+            gradients = op.run(op.backward, *cotangents, *operands, *ctx.options, ctx.wanted)
         rest = iter(gradients)
         by = [next(rest) if want else None for want in ctx.wanted]
         return (*op.per_operand(by), *(None for _ in ctx.options))

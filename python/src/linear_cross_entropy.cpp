@@ -72,7 +72,7 @@ tensor_list forward(const Tensor& x, const Tensor& weight, const Tensor& target,
   return results;
 }
 
-/// The shape of the memory in which a call of one chunk keeps the logits' gradient, whole cache lines a row.
+/// The shape of the memory in which a call keeps its last chunk's logits' gradient, whole cache lines a row.
 /// Empty where calls keep none.
 std::vector<std::int64_t> kept_shape(const Tensor& x, const Tensor& weight, const Tensor& target,
                                      const optional_tensor& bias, const optional_tensor& class_weight,
@@ -87,7 +87,7 @@ std::vector<std::int64_t> kept_shape(const Tensor& x, const Tensor& weight, cons
   const auto shape = [&](auto&& device) -> std::vector<std::int64_t> {
     const auto plan = ops::plan_linear_cross_entropy(device, call.x, call.weight, gradients, call.options);
     if (!plan.keeps_logits_gradient) return {};
-    return {plan.tokens, plan.logits_row};
+    return {plan.tokens_a_chunk, plan.logits_row};
   };
   if (!x.is_cuda()) return shape(cpu{});
   const torch::stable::accelerator::DeviceGuard guard(x.get_device_index());
@@ -103,13 +103,14 @@ array logits_gradient_of(const Tensor& kept, const array& weight, bool writable)
   return logits;
 }
 
-/// The results of forward, then `pending`.
+/// The results of forward, then `pending`, then, where there are several chunks, the gradients that are
+/// wanted, which `complete` completes.
 tensor_list with_logits_gradient(const Tensor& x, const Tensor& weight, const Tensor& target,
                                  const optional_tensor& bias, const optional_tensor& class_weight,
                                  std::int64_t ignore_index, double label_smoothing, double z_loss,
                                  std::optional<double> softcap, std::int64_t reduction,
                                  std::optional<ScalarType> accumulate, bool return_lse,
-                                 const Tensor& logits_gradient) {
+                                 const Tensor& logits_gradient, const std::vector<bool>& wanted) {
   loss_call call(x, weight, target, bias, class_weight, ignore_index, label_smoothing, z_loss, softcap,
                  reduction, accumulate);
   require_same_device("logits_gradient", logits_gradient, "x", x);
@@ -117,11 +118,34 @@ tensor_list with_logits_gradient(const Tensor& x, const Tensor& weight, const Te
   all.push_back(call.new_number());
   const array loss = array_of("loss", all[0], true), pending = array_of("pending", all.back(), true);
   const array kept = logits_gradient_of(logits_gradient, call.weight, true);
+  const bool in_chunks = kept.rank == 2 && kept.extents[0] < call.target.count();
+  const std::vector<bool> made = in_chunks ? wanted : std::vector<bool>(wanted.size());
+  result_list results(made);
+  const ops::linear_cross_entropy_gradients earlier = new_gradients(results, x, weight, bias);
   run_where(x, [&](auto& device) {
     ops::linear_cross_entropy_with_logits_gradient(device, call.x, call.weight, call.target, loss, kept,
-                                                   pending, call.options);
+                                                   pending, call.options, earlier);
   });
+  all.insert(all.end(), results.tensors().begin(), results.tensors().end());
   return all;
+}
+
+/// The second pass over the gradients that with_logits_gradient left, in place.
+void complete(const Tensor& x, const Tensor& weight, const Tensor& logits_gradient, const Tensor& factor,
+              const Tensor& pending, const tensor_list& gradients, const std::vector<bool>& wanted) {
+  ops::linear_cross_entropy_gradients earlier;
+  std::optional<array>* const of_operand[] = {&earlier.x_gradient, &earlier.weight_gradient,
+                                              &earlier.bias_gradient};
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < std::min<std::size_t>(wanted.size(), 3); ++i)
+    if (wanted[i] && next < gradients.size())
+      *of_operand[i] = array_of("a gradient", gradients[next++], true);
+  const array features = array_of("x", x), rows = array_of("weight", weight);
+  const array kept = logits_gradient_of(logits_gradient, rows, false);
+  const array by = array_of("factor", factor), missing = array_of("pending", pending);
+  run_where(x, [&](auto& device) {
+    ops::linear_cross_entropy_products(device, features, rows, kept, earlier, by, missing);
+  });
 }
 
 tensor_list products(const Tensor& x, const Tensor& weight, const optional_tensor& bias,
@@ -215,8 +239,13 @@ const kernels registered(
          boxed<kept_shape>},
         {"linear_cross_entropy_with_logits_gradient(Tensor x, Tensor weight, Tensor target, Tensor? bias, "
          "Tensor? class_weight, int ignore_index, float label_smoothing, float z_loss, float? softcap, "
-         "int reduction, ScalarType? accumulate, bool return_lse, Tensor(a!) logits_gradient) -> Tensor[]",
+         "int reduction, ScalarType? accumulate, bool return_lse, Tensor(a!) logits_gradient, bool[] wanted) "
+         "-> "
+         "Tensor[]",
          boxed<with_logits_gradient>},
+        {"linear_cross_entropy_complete(Tensor x, Tensor weight, Tensor logits_gradient, Tensor factor, "
+         "Tensor pending, Tensor(a!)[] gradients, bool[] wanted) -> ()",
+         boxed<complete>},
         {"linear_cross_entropy_products(Tensor x, Tensor weight, Tensor? bias, Tensor logits_gradient, "
          "Tensor factor, Tensor pending, bool[] wanted) -> Tensor[]",
          boxed<products>},

@@ -157,10 +157,11 @@ public:
           gradients(), options(), is_pending ? std::optional(pending.as_array(true)) : std::nullopt);
     });
   }
-  /// [N, V] in longer rows, of whose ends nothing may be written.
+  /// [N, V], or of a chunk, in longer rows, of whose ends nothing may be written.
   array logits_gradient(bool writable) {
     array result = kept.as_array(writable);
     result.extents[1] = c.classes;
+    if (keeps_last_chunk) result.extents[0] = std::min(c.count(), c.chunk);
     return result;
   }
   bool is_intact_beside_logits_gradient() const {
@@ -174,7 +175,7 @@ public:
     run_on_device([&](auto& device) {
       ops::linear_cross_entropy_with_logits_gradient(
           device, x.as_array(false), weight.as_array(false), target.as_array(false), loss.as_array(true),
-          logits_gradient(true), pending.as_array(true), options());
+          logits_gradient(true), pending.as_array(true), options(), gradients());
     });
   }
   void run_products(double by, const ops::linear_cross_entropy_gradients& wanted) {
@@ -208,7 +209,7 @@ public:
   }
 
   lce_case c;
-  bool checks_targets = false;
+  bool checks_targets = false, keeps_last_chunk = false;
   std::mt19937 random;
   memory_block x, weight, bias, class_weight, target, loss_cotangent, lse_cotangent, loss, lse, x_gradient,
       weight_gradient, bias_gradient, pending, kept, factor;

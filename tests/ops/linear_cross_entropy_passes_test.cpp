@@ -55,6 +55,76 @@ TEST_CASE("the gradients in two passes of tensors of any rank, in any layout") {
         }
 }
 
+TEST_CASE("the gradients in two passes of several chunks, with every combination of options") {
+  for_each_option([](lce_case c, unsigned seed) {
+    if (!c.is_reduced()) return;
+    c.chunk = 2 + seed % 3;  // the last chunk is smaller, or not
+    lce_operands o(c, seed);
+    o.keeps_last_chunk = true;
+    for (const double upstream : {1.0, -0.37, 1024.0, 0.0}) {
+      o.run_with_logits_gradient();
+      INFO(c << " upstream " << upstream);
+      CHECK(wrong(o, o.expected_with_unit_cotangents(), true, false) == "");
+      CHECK(o.is_intact_beside_logits_gradient());
+      o.kept.write(o.kept.read());
+      o.run_products(upstream, o.gradients());
+      CHECK(wrong(o, o.expected_with_cotangents(upstream), false, true) == "");
+      CHECK(o.kept.is_untouched());
+    }
+  });
+}
+
+TEST_CASE("the gradients in two passes of several chunks of tensors in any layout") {
+  unsigned seed = 0;
+  for (const extent_list& tokens : {extent_list{9}, {2, 3}, {3, 1, 4}})
+    for (const std::int64_t classes : {11, 70})
+      for (const dtype type : {dtype::float32, dtype::float64, dtype::bfloat16, dtype::float16})
+        for (unsigned layout_seed = 0; layout_seed < 6; ++layout_seed) {
+          lce_case c;
+          c.tokens = tokens;
+          c.classes = classes;
+          c.type = type;
+          c.has_bias = true;
+          c.layout_seed = layout_seed;
+          c.chunk = 1 + seed % 5;
+          lce_operands o(c, ++seed);
+          o.keeps_last_chunk = true;
+          o.run_with_logits_gradient();
+          o.run_products(3, o.gradients());
+          INFO(c);
+          CHECK(wrong(o, o.expected_with_cotangents(3), false, true) == "");
+        }
+}
+
+TEST_CASE("of several chunks each gradient can be had alone") {
+  lce_case c;
+  c.has_bias = true;
+  lce_operands o(c, 5);
+  o.keeps_last_chunk = true;
+  o.run_with_logits_gradient();
+  o.run_products(0.7, o.gradients());
+  const numbers of_x = o.x_gradient.read(), of_weight = o.weight_gradient.read(),
+                of_bias = o.bias_gradient.read();
+  const auto gradients = o.gradients();
+  for (const int which : {0, 1, 2}) {
+    ops::linear_cross_entropy_gradients only;
+    if (which == 0) only.x_gradient = gradients.x_gradient;
+    if (which == 1) only.weight_gradient = gradients.weight_gradient;
+    if (which == 2) only.bias_gradient = gradients.bias_gradient;
+    for (memory_block* each : {&o.x_gradient, &o.weight_gradient, &o.bias_gradient})
+      each->write(numbers(each->read().size(), std::nan("")));
+    run_on_device([&](auto& device) {
+      ops::linear_cross_entropy_with_logits_gradient(
+          device, o.x.as_array(false), o.weight.as_array(false), o.target.as_array(false),
+          o.loss.as_array(true), o.logits_gradient(true), o.pending.as_array(true), o.options(), only);
+    });
+    o.run_products(0.7, only);
+    CHECK((which == 0 ? o.x_gradient.read() == of_x : o.x_gradient.is_untouched()));
+    CHECK((which == 1 ? o.weight_gradient.read() == of_weight : o.weight_gradient.is_untouched()));
+    CHECK((which == 2 ? o.bias_gradient.read() == of_bias : o.bias_gradient.is_untouched()));
+  }
+}
+
 TEST_CASE("of the gradients in two passes each can be had alone, and again") {
   lce_case c;
   c.type = dtype::bfloat16;
@@ -100,12 +170,16 @@ TEST_CASE("float16 in two passes under a loss scale of 65536") {
   c.tokens = {30000};
   c.features = 4;
   c.classes = 50;
-  lce_operands o(c, 5);
-  o.run_with_logits_gradient();
-  o.run_products(65536, o.gradients());
-  const results expected = o.expected_with_cotangents(65536);
-  CHECK(error_of(o.x_gradient.read(), expected.x_gradient) < 2 * unit_roundoff(c.type));
-  CHECK(error_of(o.weight_gradient.read(), expected.weight_gradient) < 2 * unit_roundoff(c.type));
+  c.chunk = 20000;
+  for (const bool in_chunks : {false, true}) {
+    lce_operands o(c, 5);
+    o.keeps_last_chunk = in_chunks;
+    o.run_with_logits_gradient();
+    o.run_products(65536, o.gradients());
+    const results expected = o.expected_with_cotangents(65536);
+    CHECK(error_of(o.x_gradient.read(), expected.x_gradient) < 2 * unit_roundoff(c.type));
+    CHECK(error_of(o.weight_gradient.read(), expected.weight_gradient) < 2 * unit_roundoff(c.type));
+  }
 }
 
 namespace {
@@ -162,7 +236,7 @@ TEST_CASE("gradients in two passes are as exact as one rounding of each stored n
     }
 }
 
-TEST_CASE("the logits' gradient is kept where all tokens are one chunk of a reduced loss") {
+TEST_CASE("the logits' gradient of the last chunk of a reduced loss is kept") {
   memory_of<bfloat16> none;
   const auto shaped = [&](const extent_list& extents) { return array::of(none.data(), std::span(extents)); };
   const auto plan = [&](std::int64_t tokens, std::int64_t classes, bool with_gradients = true,
@@ -177,9 +251,12 @@ TEST_CASE("the logits' gradient is kept where all tokens are one chunk of a redu
   CHECK(explain(plan(1000, 1001)).find("two passes") != std::string::npos);
   CHECK(plan(0, 10).keeps_logits_gradient);
   CHECK_FALSE(plan(1000, 1001, false).keeps_logits_gradient);
-  CHECK_FALSE(plan(100000, 1001).keeps_logits_gradient);
+  CHECK(plan(100000, 1001).keeps_logits_gradient);
+  CHECK(explain(plan(100000, 1001)).find("gradient of the last chunk, ") != std::string::npos);
   ops::linear_cross_entropy_options options;
   options.tokens_a_chunk = 999;
+  CHECK(plan(1000, 1001, true, options).keeps_logits_gradient);
+  options.accumulate = dtype::float32;
   CHECK_FALSE(plan(1000, 1001, true, options).keeps_logits_gradient);
   options = {};
   options.reduction = ops::loss_reduction::none;
@@ -242,6 +319,11 @@ TEST_CASE("errors of the two passes name the argument") {
     options = o.options();
     pending = o.loss.as_array(true);
     CHECK_THROWS_AS(first(), overlap_error);
+    pending = o.pending.as_array(true);
+    logits.extents[0] = 8;
+    CHECK_THROWS_WITH(first(), says("shape [7, 11] for logits_gradient"));
+    logits.extents[0] = 0;
+    CHECK_THROWS_WITH(first(), says("shape [1, 11] for logits_gradient"));
   }
   SECTION("the second pass") {
     factor.rank = 1;

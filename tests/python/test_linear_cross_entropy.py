@@ -65,11 +65,17 @@ OPTIONS = [
 ]
 
 
-@pytest.fixture(params=["one chunk", "several"])
+def chunk_of_four(x, weight, target, *_) -> list[int]:
+    line = 128 // x.element_size()
+    return [min(4, target.numel()), -(-weight.shape[0] // line) * line]
+
+
+@pytest.fixture(params=["one chunk", "several", "nothing kept"])
 def chunks(request, monkeypatch) -> str:
-    """Calls as small as those of tests are of one chunk. With "several" they go the way of larger ones."""
-    if request.param == "several":
-        monkeypatch.setattr(torch.ops.scandsl, "linear_cross_entropy_kept_shape", lambda *_: [])
+    """Calls as small as those of tests are of one chunk. With the others they go the ways of larger ones."""
+    ways = {"several": chunk_of_four, "nothing kept": lambda *_: []}
+    if request.param in ways:
+        monkeypatch.setattr(torch.ops.scandsl, "linear_cross_entropy_kept_shape", ways[request.param])
     return request.param
 
 
@@ -134,7 +140,7 @@ def test_a_retained_graph_is_never_scaled_twice(dtype, chunks) -> None:
     again = torch.autograd.grad(5 * loss, leaves, retain_graph=True)
     for one, other in zip(first, again):
         assert_near(one, other.double(), dtype)
-        assert chunks == "several" or torch.equal(one, other)
+        assert chunks != "one chunk" or torch.equal(one, other)
 
 
 def test_what_is_kept_is_freed(chunks) -> None:
@@ -158,16 +164,18 @@ class Called(torch.utils._python_dispatch.TorchDispatchMode):
 
 
 @pytest.mark.parametrize(
-    ("tokens", "names"),
+    ("tokens", "dtype", "names"),
     [
-        (9, ["kept_shape", "with_logits_gradient", "products"]),
-        (3000, ["kept_shape", "with_gradients", "scale"]),
+        (9, torch.float32, ["kept_shape", "with_logits_gradient", "products"]),
+        (3000, torch.float32, ["kept_shape", "with_logits_gradient", "complete"]),
+        (6000, torch.bfloat16, ["kept_shape", "with_gradients", "scale"]),  # sums in a wider type
     ],
 )
-def test_gradients_of_one_chunk_are_not_scaled(tokens, names) -> None:
-    operands = Operands((tokens,), features=2, classes=17000, dtype=torch.float32)  # 195 MiB of logits
+def test_which_passes_are_taken(tokens, dtype, names) -> None:
+    # But for the first, 195 MiB of logits.
+    operands = Operands((tokens,), features=2, classes=17000, dtype=dtype)
     with Called() as called:
-        loss, leaves = operands.call(scandsl.linear_cross_entropy)
+        loss, leaves = operands.call(scandsl.linear_cross_entropy, accumulate=torch.float32)
         torch.autograd.grad(loss, leaves)
     assert called.names == names
 
@@ -207,13 +215,18 @@ def test_fake_tensors() -> None:
         kept = torch.empty(9, 16, dtype=torch.float64, device=DEVICE)
         arguments = (operands.x, operands.weight, operands.target, operands.bias, *rest)
         with torch.no_grad():
-            losses = ops.linear_cross_entropy_with_logits_gradient(*arguments, kept)
+            wanted = [True, False, True]
+            losses = ops.linear_cross_entropy_with_logits_gradient(*arguments, kept, wanted)
+            earlier = ops.linear_cross_entropy_with_logits_gradient(*arguments, kept[:4], wanted)[3:]
+            ops.linear_cross_entropy_complete(
+                operands.x, operands.weight, kept[:4], loss, losses[-1], earlier, wanted
+            )
             products = ops.linear_cross_entropy_products(
-                operands.x, operands.weight, operands.bias, kept, loss, losses[-1], [True, False, True]
+                operands.x, operands.weight, operands.bias, kept, loss, losses[-1], wanted
             )
     assert [each.shape for each in gradients] == [each.shape for each in leaves]
     assert [each.shape for each in losses] == [(), (9,), ()]
-    assert [each.shape for each in products] == [(9, 5), (7,)]
+    assert [each.shape for each in products] == [each.shape for each in earlier] == [(9, 5), (7,)]
 
 
 def test_float16_under_loss_scaling(chunks) -> None:
