@@ -214,8 +214,11 @@ public:
     first.mark();
     first.wait();
     const float once = std::max(first.milliseconds(0), 1e-3F);
-    keep_fast_ones(on, once);
-    algorithm = fastest_for_long(on, once).algo;
+    const std::vector<float> in_turns = keep_fast_ones(on, once), for_long = time_for_long(on, once);
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < candidates.size(); ++i)
+      if (in_turns[i] + for_long[i] < in_turns[best] + for_long[best]) best = i;
+    algorithm = candidates[best].algo;
     decided = true;
   }
   /// Takes a choice of an earlier process, if cuBLASLt still offers it.
@@ -256,8 +259,9 @@ private:
     constexpr float most = 200.0F;
     return static_cast<int>(std::clamp(std::ceil(milliseconds / once), 1.0F, most));
   }
-  /// Leaves the few fastest: they take short turns behind other work, and nothing waits in between.
-  void keep_fast_ones(const trial& on, float once) {
+  /// Leaves the few fastest, and says how many milliseconds a launch of each took: they take short turns
+  /// behind other work, and nothing waits in between.
+  std::vector<float> keep_fast_ones(const trial& on, float once) {
     constexpr std::size_t turns = 2, most = 4;
     constexpr float a_turn = 0.5F, warm = 15.0F;  // milliseconds
     constexpr float near = 1.1F;
@@ -279,13 +283,19 @@ private:
     }
     std::sort(least.begin(), least.end());
     std::vector<candidate> kept;
+    std::vector<float> took;
     for (const auto& [milliseconds, i] : least)
-      if (kept.size() < most && milliseconds <= near * least[0].first) kept.push_back(candidates[i]);
+      if (kept.size() < most && milliseconds <= near * least[0].first) {
+        kept.push_back(candidates[i]);
+        took.push_back(milliseconds / static_cast<float>(launches_in(a_turn, once)));
+      }
     candidates = std::move(kept);
+    return took;
   }
-  /// Each goes on for a while before it is timed: a GPU that draws all its power lowers its clock, and by how
-  /// much depends on what runs. Of equals in short turns one took a fifth longer so. (4096 x 2048 x 131072.)
-  const candidate& fastest_for_long(const trial& on, float once) const {
+  /// The same of candidates that each go on for a while before they are timed: a GPU that draws all its power
+  /// lowers its clock, and by how much depends on what runs. Of equals in short turns one took a sixth longer
+  /// so (4096 x 2048 x 131072).
+  std::vector<float> time_for_long(const trial& on, float once) const {
     constexpr std::size_t turns = 2;
     constexpr float a_while = 20.0F;  // milliseconds
     constexpr int enough = 30;        // launches
@@ -305,8 +315,9 @@ private:
     std::vector<float> sum(count, 0.0F);
     for (std::size_t turn = 0; turn < turns; ++turn)
       for (std::size_t i = 0; i < count; ++i)
-        sum[number(turn, i)] += watch.milliseconds(2 * (turn * count + i));
-    return candidates[static_cast<std::size_t>(std::min_element(sum.begin(), sum.end()) - sum.begin())];
+        sum[number(turn, i)] += watch.milliseconds(2 * (turn * count + i)) /
+                                static_cast<float>(turns * static_cast<std::size_t>(launches));
+    return sum;
   }
 
   cublasStatus_t launch(const cublasLtMatmulAlgo_t& with_algorithm, cudaStream_t stream, const setting& with,
