@@ -196,7 +196,11 @@ inline void check_without_memory(const call_arguments& call) {
       logits && logits->count() > 0 && !merged(*logits)->is_row_major())
     throw argument_error("contiguous rows of logits_gradient",
                          shape_text(logits->strides, 2) + " for strides",
-                         "allocate it as [N, V], or with longer rows");
+                         "allocate it as [N, V], or fewer rows for chunks, or with longer rows");
+  if (call.keeps_last_chunk() && !call.gradients.x_gradient && !call.gradients.weight_gradient &&
+      !call.gradients.bias_gradient)
+    throw argument_error("the gradients that two passes of several chunks are to complete", "none",
+                         "give them, or a logits_gradient for all tokens");
   if (call.keeps_last_chunk() && call.gradients.weight_gradient && call.accumulate() != call.weight.type)
     throw argument_error(
         message(name_of(call.weight.type), " for accumulate, in two passes of several chunks"),

@@ -8,7 +8,7 @@
 namespace scandsl::ops {
 
 /// One call on a Session, which runs programs and products on its device:
-///   run<P>(bindings...), multiply(product), choose(product), scale(matrix, number)
+///   run<P>(bindings...), multiply(product), choose(product), scale(matrix, address of a number)
 /// only_sizes: it looks at shapes alone, so that one chunk of each size will do.
 template <class Session> class computation {
 public:
@@ -136,11 +136,10 @@ private:
     if (call.gradients.bias_gradient) add_bias_gradient(all.chunk, first > 0);
   }
   /// The second pass where the first one left nothing but the products of the last chunk. What is there from
-  /// the others is multiplied with what it lacks: in the product that adds to it, or by itself. Nothing is
-  /// chosen, for that would overwrite it; the first pass has.
+  /// the others is multiplied with what it lacks: the weight's gradient in the product that adds to it, the
+  /// others by themselves. Nothing is chosen, for that would overwrite them; the first pass has.
   void add_last_chunk() {
-    const matrix lacking{
-        call.earlier_lack_pending() ? held.factor.data : call.factor->data, held.factor.type, 1, 1, 1, 1};
+    const void* const lacking = call.earlier_lack_pending() ? held.factor.data : call.factor->data;
     const std::int64_t first = last_chunk();
     const linear_cross_entropy_gradients& wanted = call.gradients;
     chunk_products all = products_at(first);
@@ -153,10 +152,10 @@ private:
       session.multiply(*all.x_gradient);
     }
     if (all.weight_gradient) {
-      all.weight_gradient->earlier_factor = lacking.data;
+      all.weight_gradient->earlier_factor = lacking;
       session.multiply(*all.weight_gradient);
     }
-    write_products();
+    write_copies();
     if (const std::optional<array>& bias = wanted.bias_gradient)
       session.scale({bias->data, bias->type, call.classes(), 1, bias->strides[0], 1}, lacking);
   }
@@ -216,7 +215,8 @@ private:
                                          y = erased_view{call.loss->data, call.loss->type, true, 0, {}});
     if (call.options.lse) copy(view_of(held.token_lse), column_of(*call.options.lse));
   }
-  void write_products() {
+  /// Gradients that the products did not write as they lie; zeros where there were no tokens.
+  void write_copies() {
     const linear_cross_entropy_gradients& wanted = call.gradients;
     if (wanted.x_gradient && held.x_gradient.is_copy)
       copy(view_of(held.x_gradient.values), rows_of(*wanted.x_gradient, 1));
@@ -226,7 +226,7 @@ private:
   }
   void write_gradients() {
     const linear_cross_entropy_gradients& wanted = call.gradients;
-    write_products();
+    write_copies();
     if (wanted.bias_gradient) {
       optional_view by;
       if (gradient_factor() != nullptr) by = number_of(held.factor);

@@ -14,6 +14,18 @@ namespace {
 
 // ---- sessions
 
+/// values *= the number `by`, where that is not 1.
+void scale_on_cpu(const cpu& device, const erased_view& values, const void* by, const void* pending) {
+  using namespace linear_cross_entropy_program;
+  visit_dtype(state_dtype(values.type), [&]<class T>(std::type_identity<T>) {
+    if constexpr (std::is_floating_point_v<T>) {
+      const T product =
+          *static_cast<const T*>(by) * (pending != nullptr ? *static_cast<const T*>(pending) : T(1));
+      if (product != T(1)) run_on<scaled>(device, x = values, y = values, factor = view(&product));
+    }
+  });
+}
+
 class cpu_session {
 public:
   static constexpr bool only_sizes = false;
@@ -23,10 +35,7 @@ public:
   template <const program& P, class... B> void run(const B&... bindings) { run_on<P>(device, bindings...); }
   void choose(const product&) {}
   void multiply(const product& what) { ops::multiply(device, what); }
-  void scale(const matrix& values, const matrix& by) {
-    using namespace linear_cross_entropy_program;
-    run<scaled>(x = view_of(values), y = view_of(values), factor = number_of(by));
-  }
+  void scale(const matrix& values, const void* by) { scale_on_cpu(device, view_of(values), by, nullptr); }
 
 private:
   const cpu& device;
@@ -51,9 +60,7 @@ public:
     else if (!what.accumulates)
       run<scaled>(y = view_of(what.result));  // sums of nothing
   }
-  void scale(const matrix& values, const matrix& by) {
-    ops::scale(device, view_of(values), by.data, nullptr);
-  }
+  void scale(const matrix& values, const void* by) { ops::scale(device, view_of(values), by, nullptr); }
 
 private:
   cuda device;
@@ -72,12 +79,19 @@ public:
   }
   void choose(const product&) {}
   void multiply(const product&) {}
-  void scale(const matrix&, const matrix&) {}
+  void scale(const matrix&, const void*) {}
 
   std::int64_t bytes = 0;
 };
 
 // ---- calls
+
+/// Calls f(gradient) for those that there are.
+template <class F> void for_each_gradient(const linear_cross_entropy_gradients& gradients, F f) {
+  for (const std::optional<array>* each :
+       {&gradients.x_gradient, &gradients.weight_gradient, &gradients.bias_gradient})
+    if (*each) f(**each);
+}
 
 constexpr auto takes_any = [](const matrix&) { return true; };
 
@@ -127,16 +141,22 @@ std::int64_t within(std::int64_t limit, std::int64_t bytes) {
   return limit > 0 ? std::min(limit, bytes) : bytes;
 }
 
-/// Of a call that has its memory allocated. What is free is asked for where a call needs some part of the
-/// device: to ask takes as long as to launch several kernels, and what an allocator keeps for later does not
-/// count as free.
+/// Of a call that has its memory allocated, but for gradients without memory, which will take some of what is
+/// free. That is asked for where a call needs some part of the device: to ask takes as long as to launch
+/// several kernels. What an allocator keeps for later does not count as free, and may serve the gradients:
+/// half is left to the chunk.
 chunk_choice cuda_chunk_of_device(const call_arguments& call) {
   constexpr std::int64_t some_part = 256;
   std::optional<std::int64_t> limit;
   if (call.options.memory_limit > 0 && !call.logits_gradient) limit = call.options.memory_limit;
   const chunk_choice chunk = cuda_chunk(call, limit);
   if (call.logits_gradient || chunk.bytes < cuda_blas::all_bytes() / some_part) return chunk;
-  return cuda_chunk(call, within(call.options.memory_limit, cuda_blas::free_bytes()));
+  const std::int64_t available = cuda_blas::free_bytes();
+  std::int64_t wanted = 0;
+  for_each_gradient(call.gradients, [&](const array& each) {
+    if (each.data == nullptr) wanted += each.count() * static_cast<std::int64_t>(size_of(each.type));
+  });
+  return cuda_chunk(call, within(call.options.memory_limit, std::max(available / 2, available - wanted)));
 }
 
 void run_call(const cuda& device, const call_arguments& call) {
@@ -227,15 +247,9 @@ linear_cross_entropy_plan describe_call(const call_arguments& call, const char* 
   plan.copied_bytes = held.copied_bytes();
   plan.memory_bytes = memory_bytes;
   plan.keeps_logits_gradient = plan.with_gradients && call.options.reduction != loss_reduction::none &&
-                               (plan.chunks <= 1 || call.accumulate() == call.weight.type);
+                               (plan.chunks <= 1 || (call.gradients.weight_gradient.has_value() &&
+                                                     call.accumulate() == call.weight.type));
   return plan;
-}
-
-/// Calls f(gradient) for those that there are.
-template <class F> void for_each_gradient(const linear_cross_entropy_gradients& gradients, F f) {
-  for (const std::optional<array>* each :
-       {&gradients.x_gradient, &gradients.weight_gradient, &gradients.bias_gradient})
-    if (*each) f(**each);
 }
 
 }  // namespace
@@ -334,17 +348,9 @@ void linear_cross_entropy_backward(cuda_sizing& device, const array& x, const ar
 
 void scale_gradients(const cpu& device, const linear_cross_entropy_gradients& gradients, const array& by,
                      const std::optional<array>& pending) {
-  using namespace linear_cross_entropy_program;
   check_scaling(gradients, by, pending);
-  visit_dtype(by.type, [&]<class T>(std::type_identity<T>) {
-    if constexpr (std::is_floating_point_v<T>) {
-      const T product =
-          *static_cast<const T*>(by.data) * (pending ? *static_cast<const T*>(pending->data) : T(1));
-      if (product == T(1)) return;
-      for_each_gradient(gradients, [&](const array& each) {
-        run_on<scaled>(device, x = column_of(each), y = column_of(each), factor = view(&product));
-      });
-    }
+  for_each_gradient(gradients, [&](const array& each) {
+    scale_on_cpu(device, column_of(each), by.data, pending ? pending->data : nullptr);
   });
 }
 void scale_gradients(const cuda& device, const linear_cross_entropy_gradients& gradients, const array& by,

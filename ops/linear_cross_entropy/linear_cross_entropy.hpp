@@ -109,13 +109,16 @@ void scale_gradients(const cuda& device, const linear_cross_entropy_gradients& g
 /// second, linear_cross_entropy_products, does the rest.
 ///
 /// logits_gradient: [C, V], of x's dtype, with contiguous rows; whole cache lines a row (a plan's logits_row)
-/// make products faster. C is N, the number of tokens, or less: then it is the memory of a chunk (a plan's
-/// tokens_a_chunk), in which the last chunk's gradient stays, and `earlier` are the gradients that the second
-/// pass is to complete, written from the other chunks; options.tokens_a_chunk is not looked at. It is the
-/// gradient of the sum of the tokens' losses by x weight^T, and `pending`, of rank 0 and the loss' dtype, the
-/// factor that it lacks for the reduced loss: 1 over the mean's denominator, 0 where no token counts. Both
-/// are written. Throws argument_error for reduction none too, and for a wider dtype to accumulate where C <
-/// N.
+/// make products faster. It is written: the gradient of the sum of the tokens' losses by x weight^T. So is
+/// `pending`, of rank 0 and the loss' dtype: the factor that it lacks for the reduced loss, 1 over the mean's
+/// denominator, 0 where no token counts.
+///
+/// C is N, the number of tokens, or less. Then it is the memory of a chunk (a plan's tokens_a_chunk), in
+/// which the last chunk's gradient stays, and `earlier` are the gradients that the second pass is to
+/// complete, written from the other chunks: they lack how much the loss counts, and in float16 `pending`.
+/// With all tokens they are not looked at. options.tokens_a_chunk never is. Throws argument_error for
+/// reduction none too, for C < N without `earlier`, and for a weight's gradient that is summed in a wider
+/// dtype then.
 void linear_cross_entropy_with_logits_gradient(const cpu& device, const array& x, const array& weight,
                                                const array& target, const array& loss,
                                                const array& logits_gradient, const array& pending,
@@ -138,13 +141,13 @@ void linear_cross_entropy_with_logits_gradient(cuda_sizing& device, const array&
 ///   x_gradient = alpha logits_gradient weight,    weight_gradient = alpha logits_gradient^T x,
 ///   bias_gradient = alpha times the sum of logits_gradient over the tokens
 ///
-/// alpha is applied to the sums of the products, so that each gradient is rounded once. logits_gradient is
-/// only read, and serves any number of calls. x, weight, logits_gradient and pending are those of the first
-/// pass; cotangents are not looked at. On the GPU nothing but the choice of products waits.
+/// alpha is applied to the sums of the products. x, weight, logits_gradient and pending are those of the
+/// first pass; cotangents are not looked at. On the GPU nothing but the choice of products waits.
 ///
-/// Where logits_gradient is the last chunk's, `gradients` are the first pass' `earlier`, all of them, and are
-/// completed, which can be done once: what is there is multiplied with what it lacks, and the last chunk's
-/// products are added.
+/// Of all tokens: each gradient is rounded once, and logits_gradient serves any number of calls. Of a last
+/// chunk: `gradients` are the first pass' `earlier`, all of them, and are completed, which can be done once.
+/// What is there is multiplied with what it lacks (a weight's gradient by 0 is 0, whatever it was), and the
+/// last chunk's products are added.
 void linear_cross_entropy_products(const cpu& device, const array& x, const array& weight,
                                    const array& logits_gradient,
                                    const linear_cross_entropy_gradients& gradients, const array& factor,

@@ -94,10 +94,13 @@ private:
       multiply_direct<C>({l, r, total}, C(1), C(k > 0 ? 1 : 0));
     }
     const std::optional<erased_view> result = view_of(p.result.block(i, height, j, width));
-    if (p.accumulates && earlier_ != C(1))
-      run<scaled>(device, x = result, y = result, factor = view(&earlier_));
-    run<scaled>(device, x = view_of(total), y = result, factor = view(&factor_),
-                before = p.accumulates ? result : std::nullopt);
+    if (p.accumulates && earlier_ != C(1)) {
+      run<scaled>(device, x = view_of(total), y = view_of(total), factor = view(&factor_));
+      run<scaled>(device, x = result, y = result, factor = view(&earlier_), before = view_of(total));
+    } else {
+      run<scaled>(device, x = view_of(total), y = result, factor = view(&factor_),
+                  before = p.accumulates ? result : std::nullopt);
+    }
   }
 };
 

@@ -87,7 +87,7 @@ if _LINEAR_CROSS_ENTROPY is not None:
     _NAME = "scandsl::linear_cross_entropy"
     torch.library.register_fake(f"{_NAME}_with_gradients", _with_gradients_like, lib=_LIBRARY)
     torch.library.register_fake(f"{_NAME}_scale", lambda *_: None, lib=_LIBRARY)
-    # How much memory a chunk may have is not known without a device: several chunks.
+    # How much memory a chunk may have is not known without a device: nothing is kept.
     torch.library.register_fake(f"{_NAME}_kept_shape", lambda *_: [], lib=_LIBRARY)
     torch.library.register_fake(f"{_NAME}_with_logits_gradient", _with_logits_gradient_like, lib=_LIBRARY)
     torch.library.register_fake(f"{_NAME}_products", _products_like, lib=_LIBRARY)
@@ -95,22 +95,24 @@ if _LINEAR_CROSS_ENTROPY is not None:
 
 
 class _WithGradients(torch.autograd.Function):
-    """The loss, with what backward needs of its gradients: that of the logits, or all others."""
+    """The loss, with what backward needs of its gradients: that of the logits; that of the last chunk's
+    logits and what the other chunks make of all others; or all others."""
 
     @staticmethod
     def forward(ctx: Any, *arguments: Any) -> tuple[Tensor, ...]:
         ctx.set_materialize_grads(False)
         operands, ctx.options = _LINEAR_CROSS_ENTROPY.operands_of(arguments)
         ctx.wanted = _LINEAR_CROSS_ENTROPY.of_differentiable(ctx.needs_input_grad)
-        ctx.gradients = ctx.pending = None
+        ctx.gradients = ctx.pending = ctx.last_chunk = None
         ops, results, kept = torch.ops.scandsl, 1 + ctx.options[-1], ()
-        shape = ops.linear_cross_entropy_kept_shape(*arguments)
+        shape = ops.linear_cross_entropy_kept_shape(*arguments, ctx.wanted)
         if shape:
             logits_gradient = operands[0].new_empty(shape)
             computed = ops.linear_cross_entropy_with_logits_gradient(*arguments, logits_gradient, ctx.wanted)
             kept = (logits_gradient, computed[results])
             if shape[0] < operands[2].numel():
-                ctx.gradients = computed[results + 1 :]
+                # Not saved: recomputed with other free memory the chunks might be others.
+                ctx.gradients, ctx.last_chunk, kept = computed[results + 1 :], kept, ()
         else:
             # float16 cannot hold a gradient that is divided by the number of tokens before it is scaled.
             pending = operands[0].dtype == torch.float16
@@ -123,20 +125,20 @@ class _WithGradients(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, loss_cotangent: Tensor | None, lse_cotangent: Tensor | None = None) -> tuple:
         op, ops = _LINEAR_CROSS_ENTROPY, torch.ops.scandsl
-        gradients, ctx.gradients = ctx.gradients, None
+        gradients, last_chunk, ctx.gradients, ctx.last_chunk = ctx.gradients, ctx.last_chunk, None, None
         if loss_cotangent is None and lse_cotangent is None:
             return (None,) * len(ctx.needs_input_grad)
         is_factor = lse_cotangent is None and not torch.is_grad_enabled()
         operands, kept = op.operands_of(ctx.saved_tensors)
-        x, weight, target, bias, _ = operands
-        if is_factor and kept and gradients is not None:
-            logits_gradient, pending = kept
+        x, weight, _, bias, _ = operands
+        if is_factor and last_chunk is not None:
+            logits_gradient, pending = last_chunk
             ops.linear_cross_entropy_complete(
                 x, weight, logits_gradient, loss_cotangent, pending, gradients, ctx.wanted
             )
         elif is_factor and gradients is not None:
             ops.linear_cross_entropy_scale(gradients, loss_cotangent, ctx.pending)
-        elif is_factor and kept and kept[0].shape[0] >= target.numel():
+        elif is_factor and kept:
             logits_gradient, pending = kept
             gradients = ops.linear_cross_entropy_products(
                 x, weight, bias, logits_gradient, loss_cotangent, pending, ctx.wanted

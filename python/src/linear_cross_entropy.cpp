@@ -78,12 +78,19 @@ std::vector<std::int64_t> kept_shape(const Tensor& x, const Tensor& weight, cons
                                      const optional_tensor& bias, const optional_tensor& class_weight,
                                      std::int64_t ignore_index, double label_smoothing, double z_loss,
                                      std::optional<double> softcap, std::int64_t reduction,
-                                     std::optional<ScalarType> accumulate, bool /*return_lse*/) {
+                                     std::optional<ScalarType> accumulate, bool /*return_lse*/,
+                                     const std::vector<bool>& wanted) {
   const loss_call call(x, weight, target, bias, class_weight, ignore_index, label_smoothing, z_loss, softcap,
                        reduction, accumulate);
   ops::linear_cross_entropy_gradients gradients;
-  gradients.x_gradient = call.x;
-  gradients.weight_gradient = call.weight;
+  const auto plan_for = [&](std::size_t operand, const std::optional<array>& like, std::optional<array>& to) {
+    if (!wanted.at(operand) || !like) return;
+    to = like;
+    to->data = nullptr;
+  };
+  plan_for(0, call.x, gradients.x_gradient);
+  plan_for(1, call.weight, gradients.weight_gradient);
+  plan_for(2, call.options.bias, gradients.bias_gradient);
   const auto shape = [&](auto&& device) -> std::vector<std::int64_t> {
     const auto plan = ops::plan_linear_cross_entropy(device, call.x, call.weight, gradients, call.options);
     if (!plan.keeps_logits_gradient) return {};
@@ -133,13 +140,20 @@ tensor_list with_logits_gradient(const Tensor& x, const Tensor& weight, const Te
 /// The second pass over the gradients that with_logits_gradient left, in place.
 void complete(const Tensor& x, const Tensor& weight, const Tensor& logits_gradient, const Tensor& factor,
               const Tensor& pending, const tensor_list& gradients, const std::vector<bool>& wanted) {
+  require_same_device("weight", weight, "x", x);
+  require_same_device("logits_gradient", logits_gradient, "x", x);
+  require_same_device("factor", factor, "x", x);
+  require_same_device("pending", pending, "x", x);
   ops::linear_cross_entropy_gradients earlier;
-  std::optional<array>* const of_operand[] = {&earlier.x_gradient, &earlier.weight_gradient,
-                                              &earlier.bias_gradient};
   std::size_t next = 0;
-  for (std::size_t i = 0; i < std::min<std::size_t>(wanted.size(), 3); ++i)
-    if (wanted[i] && next < gradients.size())
-      *of_operand[i] = array_of("a gradient", gradients[next++], true);
+  const auto take = [&](std::size_t operand, const char* name, std::optional<array>& to) {
+    if (!wanted.at(operand)) return;
+    require_same_device(name, gradients.at(next), "x", x);
+    to = array_of(name, gradients[next++], true);
+  };
+  take(0, "x_gradient", earlier.x_gradient);
+  take(1, "weight_gradient", earlier.weight_gradient);
+  take(2, "bias_gradient", earlier.bias_gradient);
   const array features = array_of("x", x), rows = array_of("weight", weight);
   const array kept = logits_gradient_of(logits_gradient, rows, false);
   const array by = array_of("factor", factor), missing = array_of("pending", pending);
@@ -235,7 +249,7 @@ const kernels registered(
          boxed<with_gradients>},
         {"linear_cross_entropy_kept_shape(Tensor x, Tensor weight, Tensor target, Tensor? bias, "
          "Tensor? class_weight, int ignore_index, float label_smoothing, float z_loss, float? softcap, "
-         "int reduction, ScalarType? accumulate, bool return_lse) -> int[]",
+         "int reduction, ScalarType? accumulate, bool return_lse, bool[] wanted) -> int[]",
          boxed<kept_shape>},
         {"linear_cross_entropy_with_logits_gradient(Tensor x, Tensor weight, Tensor target, Tensor? bias, "
          "Tensor? class_weight, int ignore_index, float label_smoothing, float z_loss, float? softcap, "

@@ -125,6 +125,17 @@ TEST_CASE("of several chunks each gradient can be had alone") {
   }
 }
 
+TEST_CASE("two passes of several chunks sum in the weight's type") {
+  lce_case c;
+  c.type = dtype::bfloat16;
+  c.accumulate = dtype::float32;
+  lce_operands o(c, 5);
+  o.keeps_last_chunk = true;
+  CHECK_THROWS_WITH(o.run_with_logits_gradient(), Catch::Matchers::ContainsSubstring("for accumulate"));
+  o.c.chunk = c.count();
+  o.run_with_logits_gradient();
+}
+
 TEST_CASE("of the gradients in two passes each can be had alone, and again") {
   lce_case c;
   c.type = dtype::bfloat16;
@@ -324,6 +335,8 @@ TEST_CASE("errors of the two passes name the argument") {
     CHECK_THROWS_WITH(first(), says("shape [7, 11] for logits_gradient"));
     logits.extents[0] = 0;
     CHECK_THROWS_WITH(first(), says("shape [1, 11] for logits_gradient"));
+    logits.extents[0] = 6;
+    CHECK_THROWS_WITH(first(), says("two passes of several chunks"));
   }
   SECTION("the second pass") {
     factor.rank = 1;

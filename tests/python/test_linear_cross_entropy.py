@@ -3,6 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as functional
+from torch.utils.checkpoint import checkpoint
 
 import scandsl
 from cases import DEVICE, DTYPES
@@ -194,6 +195,23 @@ def test_kept_memory_moved_between_the_passes() -> None:
     assert (9, 80) in shapes  # whole cache lines of float64
     assert torch.equal(torch.autograd.grad(loss, operands.x, retain_graph=True)[0], expected[0])
     torch.testing.assert_close(torch.autograd.grad(loss, operands.leaves), expected)
+
+
+def test_chunks_of_other_sizes_where_the_forward_is_run_again(monkeypatch) -> None:
+    """How many tokens a chunk has depends on how much memory is free."""
+    operands = Operands()
+    expected = torch.autograd.grad(operands.call(scandsl.linear_cross_entropy)[0], operands.leaves)
+    sizes = iter([4, 3])
+    monkeypatch.setattr(
+        torch.ops.scandsl, "linear_cross_entropy_kept_shape", lambda *_: [next(sizes), 16]
+    )
+    for again in (False, True):
+        sizes = iter([4, 3])
+        loss = checkpoint(
+            lambda: operands.call(scandsl.linear_cross_entropy)[0], use_reentrant=False
+        )
+        got = torch.autograd.grad(loss, operands.leaves, retain_graph=again)
+        torch.testing.assert_close(got, expected)
 
 
 def test_operands_changed_between_the_passes() -> None:

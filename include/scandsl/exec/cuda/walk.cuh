@@ -8,9 +8,9 @@
 /// What nearly all tiles need is in kernels of their own, of few registers: one_tile_kernel, for lanes that
 /// are no longer, and stream_kernel, in which the copy engine brings the next tile while one is computed.
 /// What they cannot do they leave, for good, to walk_on, which can do everything: a call that is not the last
-/// thing a kernel does would cost it registers all along. (One of a vector's elements, load_elements, costs
-/// none that could be measured.) It goes by smaller tiles, or its loops are rolled, for it takes long to
-/// compile.
+/// thing a kernel does would cost it registers all along. (Small functions as load_elements and
+/// offset_in_walk cost none that could be measured, where they are not called.) It goes by smaller tiles, or
+/// its loops are rolled, for it takes long to compile.
 namespace scandsl::cuda_detail {
 
 template <class K, class Arrangement> struct walker;
