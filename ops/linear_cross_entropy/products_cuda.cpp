@@ -6,12 +6,12 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
-#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "products.hpp"
@@ -201,44 +201,21 @@ public:
     check(launch(algorithm, stream, with, p), "cublasLtMatmul");
   }
 
-  /// Takes the fastest of what is offered, if any of it runs. They take turns behind other work, and nothing
-  /// waits in between: what is fastest on a GPU that has rested was up to a tenth slower on one that had not,
-  /// which draws more power. A turn is long enough to be timed.
+  /// Takes the fastest of what is offered, if any of it runs.
   void time(cudaStream_t stream, const setting& with, const product& p) {
-    constexpr std::size_t turns = 3;
-    constexpr float long_enough = 0.5F, warm = 15.0F;  // milliseconds
-    constexpr int most_launches = 200;
     std::erase_if(candidates, [&](const cublasLtMatmulHeuristicResult_t& each) {
       return launch(each.algo, stream, with, p) != CUBLAS_STATUS_SUCCESS;
     });
     if (candidates.empty()) return;
-    const auto repeat = [&](const cublasLtMatmulAlgo_t& algo, float milliseconds, float once) {
-      const int launches = static_cast<int>(std::ceil(milliseconds / std::max(once, 1e-3F)));
-      for (int i = 0; i < std::clamp(launches, 1, most_launches); ++i) launch(algo, stream, with, p);
-    };
+    const trial on{*this, stream, with, p};
     stopwatch first(stream);
     first.mark();
-    launch(candidates[0].algo, stream, with, p);
+    on.launch_times(candidates[0], 1);
     first.mark();
     first.wait();
-    const float once = first.milliseconds(0);
-    repeat(candidates[0].algo, warm, once);
-    stopwatch watch(stream);
-    watch.mark();
-    for (std::size_t turn = 0; turn < turns; ++turn)
-      for (const cublasLtMatmulHeuristicResult_t& each : candidates) {
-        repeat(each.algo, long_enough, once);
-        watch.mark();
-      }
-    watch.wait();
-    std::vector<float> least(candidates.size(), std::numeric_limits<float>::infinity());
-    for (std::size_t i = 0; i < turns * candidates.size(); ++i) {
-      float& of_candidate = least[i % candidates.size()];
-      of_candidate = std::min(of_candidate, watch.milliseconds(i));
-    }
-    algorithm =
-        candidates[static_cast<std::size_t>(std::min_element(least.begin(), least.end()) - least.begin())]
-            .algo;
+    const float once = std::max(first.milliseconds(0), 1e-3F);
+    keep_fast_ones(on, once);
+    algorithm = fastest_for_long(on, once).algo;
     decided = true;
   }
   /// Takes a choice of an earlier process, if cuBLASLt still offers it.
@@ -262,6 +239,74 @@ private:
   std::vector<cublasLtMatmulHeuristicResult_t> candidates;
   cublasLtMatmulAlgo_t algorithm{};  ///< cuBLASLt's first choice, until it is decided
   bool decided = false;
+
+  using candidate = cublasLtMatmulHeuristicResult_t;
+  /// Launches candidates.
+  struct trial {
+    const prepared_product& of;
+    cudaStream_t stream;
+    const setting& with;
+    const ops::product& p;
+
+    void launch_times(const candidate& each, int times) const {
+      for (int i = 0; i < times; ++i) of.launch(each.algo, stream, with, p);
+    }
+  };
+  static int launches_in(float milliseconds, float once) {
+    constexpr float most = 200.0F;
+    return static_cast<int>(std::clamp(std::ceil(milliseconds / once), 1.0F, most));
+  }
+  /// Leaves the few fastest: they take short turns behind other work, and nothing waits in between.
+  void keep_fast_ones(const trial& on, float once) {
+    constexpr std::size_t turns = 2, most = 4;
+    constexpr float a_turn = 0.5F, warm = 15.0F;  // milliseconds
+    constexpr float near = 1.1F;
+    on.launch_times(candidates[0], launches_in(warm, once));
+    stopwatch watch(on.stream);
+    watch.mark();
+    for (std::size_t turn = 0; turn < turns; ++turn)
+      for (const candidate& each : candidates) {
+        on.launch_times(each, launches_in(a_turn, once));
+        watch.mark();
+      }
+    watch.wait();
+    const std::size_t count = candidates.size();
+    std::vector<std::pair<float, std::size_t>> least(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      least[i] = {watch.milliseconds(i), i};
+      for (std::size_t turn = 1; turn < turns; ++turn)
+        least[i].first = std::min(least[i].first, watch.milliseconds(turn * count + i));
+    }
+    std::sort(least.begin(), least.end());
+    std::vector<candidate> kept;
+    for (const auto& [milliseconds, i] : least)
+      if (kept.size() < most && milliseconds <= near * least[0].first) kept.push_back(candidates[i]);
+    candidates = std::move(kept);
+  }
+  /// Each goes on for a while before it is timed: a GPU that draws all its power lowers its clock, and by how
+  /// much depends on what runs. Calls take 2 % less than with what is fastest in short turns.
+  const candidate& fastest_for_long(const trial& on, float once) const {
+    constexpr std::size_t turns = 2;
+    constexpr float a_while = 20.0F;  // milliseconds
+    constexpr int enough = 30;        // launches
+    const int launches = std::min(launches_in(a_while, once), enough);
+    const std::size_t count = candidates.size();
+    // There and back, for a GPU warms up.
+    const auto number = [&](std::size_t turn, std::size_t i) { return turn % 2 == 0 ? i : count - 1 - i; };
+    stopwatch watch(on.stream);
+    for (std::size_t turn = 0; turn < turns; ++turn)
+      for (std::size_t i = 0; i < count; ++i)
+        for (int part = 0; part < 2; ++part) {
+          on.launch_times(candidates[number(turn, i)], launches);
+          watch.mark();
+        }
+    watch.wait();
+    std::vector<float> sum(count, 0.0F);
+    for (std::size_t turn = 0; turn < turns; ++turn)
+      for (std::size_t i = 0; i < count; ++i)
+        sum[number(turn, i)] += watch.milliseconds(2 * (turn * count + i));
+    return candidates[static_cast<std::size_t>(std::min_element(sum.begin(), sum.end()) - sum.begin())];
+  }
 
   cublasStatus_t launch(const cublasLtMatmulAlgo_t& with_algorithm, cudaStream_t stream, const setting& with,
                         const product& p) const {
