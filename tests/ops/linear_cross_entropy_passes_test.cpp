@@ -25,7 +25,10 @@ TEST_CASE("the gradients in two passes, with every combination of options") {
   });
 }
 
-TEST_CASE("the gradients in two passes of tensors of any rank, in any layout") {
+namespace {
+
+/// Calls f with tensors of every type and of any rank, in any layout.
+template <class F> void for_each_layout(F f) {
   unsigned seed = 0;
   for (const extent_list& tokens : {extent_list{}, {1}, {9}, {2, 3}, {3, 1, 4}})
     for (const std::int64_t classes : {1, 11, 70})
@@ -36,23 +39,31 @@ TEST_CASE("the gradients in two passes of tensors of any rank, in any layout") {
           c.classes = classes;
           c.type = type;
           c.has_bias = true;
-          c.ignores = seed % 2 == 0;
-          c.reduction = seed % 3 == 0 ? ops::loss_reduction::sum : ops::loss_reduction::mean;
-          c.chunk = c.count();
           c.layout_seed = layout_seed;
-          c.smoothing = 0.1;
-          lce_operands o(c, ++seed);
-          o.run_with_logits_gradient();
-          o.run_products(3, o.gradients());
-          INFO(c);
-          const results expected = o.expected_with_cotangents(3);
-          CHECK(wrong(o, expected, false, classes > 1) == "");
-          if (classes == 1) {  // what is left of 1 - 1, in float32 at least
-            const double left = 3 * 6e-7 * (norm(o.x.read()) + norm(o.weight.read()));
-            CHECK(norm(o.x_gradient.read()) <= left);
-            CHECK(norm(o.weight_gradient.read()) <= left);
-          }
+          f(c, seed++);
         }
+}
+
+}  // namespace
+
+TEST_CASE("the gradients in two passes of tensors of any rank, in any layout") {
+  for_each_layout([](lce_case c, unsigned seed) {
+    c.ignores = seed % 2 == 0;
+    c.reduction = seed % 3 == 0 ? ops::loss_reduction::sum : ops::loss_reduction::mean;
+    c.chunk = c.count();
+    c.smoothing = 0.1;
+    lce_operands o(c, seed + 1);
+    o.run_with_logits_gradient();
+    o.run_products(3, o.gradients());
+    INFO(c);
+    const results expected = o.expected_with_cotangents(3);
+    CHECK(wrong(o, expected, false, c.classes > 1) == "");
+    if (c.classes == 1) {  // what is left of 1 - 1, in float32 at least
+      const double left = 3 * 6e-7 * (norm(o.x.read()) + norm(o.weight.read()));
+      CHECK(norm(o.x_gradient.read()) <= left);
+      CHECK(norm(o.weight_gradient.read()) <= left);
+    }
+  });
 }
 
 TEST_CASE("the gradients in two passes of several chunks, with every combination of options") {
@@ -75,25 +86,16 @@ TEST_CASE("the gradients in two passes of several chunks, with every combination
 }
 
 TEST_CASE("the gradients in two passes of several chunks of tensors in any layout") {
-  unsigned seed = 0;
-  for (const extent_list& tokens : {extent_list{9}, {2, 3}, {3, 1, 4}})
-    for (const std::int64_t classes : {11, 70})
-      for (const dtype type : {dtype::float32, dtype::float64, dtype::bfloat16, dtype::float16})
-        for (unsigned layout_seed = 0; layout_seed < 6; ++layout_seed) {
-          lce_case c;
-          c.tokens = tokens;
-          c.classes = classes;
-          c.type = type;
-          c.has_bias = true;
-          c.layout_seed = layout_seed;
-          c.chunk = 1 + seed % 5;
-          lce_operands o(c, ++seed);
-          o.keeps_last_chunk = true;
-          o.run_with_logits_gradient();
-          o.run_products(3, o.gradients());
-          INFO(c);
-          CHECK(wrong(o, o.expected_with_cotangents(3), false, true) == "");
-        }
+  for_each_layout([](lce_case c, unsigned seed) {
+    if (c.count() == 1 || c.classes == 1) return;
+    c.chunk = 1 + seed % (c.count() - 1);
+    lce_operands o(c, seed + 1);
+    o.keeps_last_chunk = true;
+    o.run_with_logits_gradient();
+    o.run_products(3, o.gradients());
+    INFO(c);
+    CHECK(wrong(o, o.expected_with_cotangents(3), false, true) == "");
+  });
 }
 
 TEST_CASE("of several chunks each gradient can be had alone") {
