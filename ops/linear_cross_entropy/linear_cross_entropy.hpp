@@ -186,8 +186,9 @@ struct linear_cross_entropy_plan {
   std::int64_t all_logits_bytes = 0;  ///< of all tokens, which never are
   std::int64_t copied_bytes = 0;      ///< operands that the products do not take as they lie, or a wider dW
   std::int64_t memory_bytes = 0;      ///< all of it; on the GPU the workspace
-  /// A reduced loss: linear_cross_entropy_with_logits_gradient takes no more memory, and the weight's
-  /// gradient needs no scaling. logits_bytes are then kept between the passes.
+  /// A reduced loss, of one chunk or with a weight's gradient that is summed in its own type:
+  /// linear_cross_entropy_with_logits_gradient takes no more memory, and the weight's gradient needs no
+  /// scaling. logits_bytes are then kept between the passes.
   bool keeps_logits_gradient = false;
 };
 

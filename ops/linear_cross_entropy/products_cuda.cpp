@@ -402,7 +402,7 @@ private:
   std::string device_name;
   std::int64_t memory_bytes = 0;
   std::map<std::string, prepared_product> prepared;
-  std::map<std::string, cublasLtMatmulAlgo_t> choices;  ///< by what is alike
+  std::map<std::string, cublasLtMatmulAlgo_t> choices;  ///< by what is alike, or exactly
 
   static bool is_capturing(cudaStream_t stream) {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
