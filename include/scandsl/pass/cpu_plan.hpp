@@ -43,6 +43,12 @@ struct piece_policy {
   static constexpr std::int64_t shortest_row = 4096;
 };
 
+/// Which of two ways to walk. Measured with md_lrpe_cosine, whose lookups take as long as six of its sines
+/// and cosines.
+struct walk_policy {
+  static constexpr std::int64_t fewest_steps = 6;
+};
+
 struct cpu_device {
   int threads = 1;
   int pack_width = 1;  ///< lanes a SIMD pack

@@ -26,6 +26,13 @@ inline constexpr schedule kernel_schedule = make_schedule(kernel_program<P, K>, 
 template <const program& P, int K>
 inline constexpr walk_table kernel_table = make_walk_table(kernel_program<P, K>, kernel_schedule<P, K>);
 
+/// The other way to walk a kernel program, where there is one.
+template <const program& P, int K> inline constexpr bool has_other_walk = kernels_of<P>.other_axis[K] >= 0;
+template <const program& P, int K>
+inline constexpr schedule other_schedule = make_schedule(kernel_program<P, K>, kernels_of<P>.other_axis[K]);
+template <const program& P, int K>
+inline constexpr walk_table other_table = make_walk_table(kernel_program<P, K>, other_schedule<P, K>);
+
 /// The kernel programs as kernels take them that hold the m of log-sums fixed.
 template <const program& P, int K>
 inline constexpr program framed_program = kernel_schedule<P, K>.sweeps > 1 ? telescope(kernel_program<P, K>)

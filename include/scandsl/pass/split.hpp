@@ -13,6 +13,8 @@ inline constexpr int max_kernels = 16;
 struct kernel_programs {
   fixed_list<program, max_kernels> programs;
   int walked_axis[max_kernels] = {};
+  /// The axis to walk where that one is short; -1: none.
+  int other_axis[max_kernels] = {};
 };
 
 namespace detail {
@@ -192,6 +194,23 @@ constexpr int axis_to_hoist_from(const program& p, axis_mask space) {
   return best;
 }
 
+/// Without scans: the axis but `walked` outside of whose loop the most lookups (loads at computed positions)
+/// can be hoisted; -1 where there is none.
+constexpr int axis_to_look_up_from(const program& p, axis_mask space, int walked) {
+  int best = -1, most = 0;
+  for (int a = 0; a < p.axes.count; ++a) {
+    if (!(space & axis_bit(a)) || a == walked) continue;
+    int hoisted = 0;
+    for (const node& n : p.nodes)
+      if (n.op == opcode::gather && n.axes != 0 && !(n.axes & axis_bit(a))) ++hoisted;
+    if (hoisted > most) {
+      most = hoisted;
+      best = a;
+    }
+  }
+  return best;
+}
+
 }  // namespace detail
 
 /// Cuts a program into kernel programs.
@@ -204,14 +223,19 @@ constexpr kernel_programs split(const program& p) {
   for (int k = 0; k < s.groups.count; ++k) {
     const program kernel = s.extract(k, crossing);
     const detail::splitter::group& g = s.groups[k];
-    int axis = g.leader >= 0 ? kernel.find_axis(p.axes[p.scans[g.leader].axis]) : -1;
+    int axis = g.leader >= 0 ? kernel.find_axis(p.axes[p.scans[g.leader].axis]) : -1, other = -1;
     if (g.leader < 0) {
       axis_mask space = 0;
       for (const store_decl& store : kernel.stores) space |= kernel.tensors[store.tensor].mask();
       axis = axis_to_rotate_along(kernel);
-      if (axis < 0) axis = detail::axis_to_hoist_from(kernel, space);
+      if (axis < 0) {
+        axis = detail::axis_to_hoist_from(kernel, space);
+        if (axis >= 0) other = detail::axis_to_look_up_from(kernel, space, axis);
+      }
     }
-    result.walked_axis[result.programs.push_back(kernel)] = axis;
+    const int number = result.programs.push_back(kernel);
+    result.walked_axis[number] = axis;
+    result.other_axis[number] = other;
   }
   return result;
 }

@@ -12,10 +12,19 @@ struct cpu {
 
 namespace cpu_detail {
 
-template <const program& P, int K> struct kernel_group {
+/// Other: the other way to walk.
+template <const program& P, int K, bool Other> struct kernel_group {
   static constexpr const program& value = kernel_program<P, K>;
-  static constexpr const schedule& plan = kernel_schedule<P, K>;
+  static constexpr const schedule& plan = Other ? other_schedule<P, K> : kernel_schedule<P, K>;
 };
+/// Calls f(whether it is the other one) for the way to walk kernel program K.
+template <const program& P, int K, class F>
+decltype(auto) with_walk(const iteration_space& of_kernel, F&& f) {
+  if constexpr (has_other_walk<P, K>)
+    if (of_kernel.extent[static_cast<std::size_t>(kernels_of<P>.walked_axis[K])] < walk_policy::fewest_steps)
+      return f(std::true_type{});
+  return f(std::false_type{});
+}
 
 template <class Group, class C> void combine_scalars(int scan, C* left, const C* right) {
   for_each_index(std::make_integer_sequence<int, Group::value.scans.count>{}, [&]<int S>(index_constant<S>) {
@@ -30,12 +39,12 @@ template <class Group, class C> void combine_scalars(int scan, C* left, const C*
   });
 }
 
-template <const program& P, int K, class C> kernel_set<C> make_kernel_set() {
-  using group = kernel_group<P, K>;
+template <const program& P, int K, bool Other, class C> kernel_set<C> make_kernel_set() {
+  using group = kernel_group<P, K, Other>;
   constexpr int sweeps = group::plan.sweeps;
   kernel_set<C> set;
   set.p = &group::value;
-  set.table = &kernel_table<P, K>;
+  set.table = Other ? &other_table<P, K> : &kernel_table<P, K>;
   set.combine = combine_scalars<group, C>;
   for_each_index(std::make_integer_sequence<int, sweeps>{}, [&]<int I>(index_constant<I>) {
     set.sweep[I] = stage_kernel<group, stage_kind::sweep, I, C>::run;
@@ -73,7 +82,6 @@ void run_as(const cpu& executor, const problem& bound, const iteration_space& sp
   for_each_index(std::make_integer_sequence<int, kernels_of<P>.programs.count>{},
                  [&]<int K>(index_constant<K>) {
                    const program& kernel = kernel_program<P, K>;
-                   const kernel_set<C> set = make_kernel_set<P, K, C>();
                    problem part = kernel_problem(P, bound, kernel, space, dtype_of<C>);
                    for (int t = 0; t < kernel.tensors.count; ++t)
                      if (kernel.tensors[t].role == tensor_role::scratch) {
@@ -82,7 +90,10 @@ void run_as(const cpu& executor, const problem& bound, const iteration_space& sp
                        for (int a = 0; a < view.rank; ++a) count *= view.axis[a].count();
                        view.data = scratch.get(kernel.tensors[t].id, count);
                      }
-                   run_kernel<C>(set, part, make_iteration_space(kernel, part), threads_of(executor));
+                   const iteration_space of_kernel = make_iteration_space(kernel, part);
+                   with_walk<P, K>(of_kernel, [&]<bool Other>(std::bool_constant<Other>) {
+                     run_kernel<C>(make_kernel_set<P, K, Other, C>(), part, of_kernel, threads_of(executor));
+                   });
                  });
 }
 
@@ -124,7 +135,11 @@ template <const program& P, class... B> cpu_plan plan(const cpu& executor, const
       std::make_integer_sequence<int, kernels_of<P>.programs.count>{}, [&]<int K>(index_constant<K>) {
         const problem part = kernel_problem(P, bound, kernel_program<P, K>, space,
                                             in_double ? dtype::float64 : dtype::float32);
-        result.kernels.push_back(summarise_kernel(kernel_program<P, K>, kernel_table<P, K>, part, device));
+        cpu_detail::with_walk<P, K>(
+            make_iteration_space(kernel_program<P, K>, part), [&]<bool Other>(std::bool_constant<Other>) {
+              const walk_table& table = Other ? other_table<P, K> : kernel_table<P, K>;
+              result.kernels.push_back(summarise_kernel(kernel_program<P, K>, table, part, device));
+            });
         result.moved_bytes += result.kernels.back().read_bytes + result.kernels.back().written_bytes;
         result.scratch_bytes += written_scratch_bytes(kernel_program<P, K>, part);
       });
