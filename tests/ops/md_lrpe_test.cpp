@@ -152,6 +152,37 @@ TEST_CASE("md_lrpe_cosine takes any size", "[ops][lrpe]") {
         }
 }
 
+TEST_CASE("md_lrpe_cosine of many sequences, and of one", "[ops][lrpe]") {
+  unsigned turn = 0;
+  for (const std::int64_t b : {1, 5, 6, 19})  // the CPU walks along few sequences otherwise than along many
+    for (const auto& [type, theta_type] : {std::pair{dtype::float32, dtype::float32},
+                                           {dtype::float64, dtype::float64},
+                                           {dtype::bfloat16, dtype::float32}}) {
+      const grid_case c{b, 2, 21, 3, {2, 3, 4}, type, theta_type, turn++ % 4};
+      INFO(c);
+      CHECK(mismatch_of(c) == "");
+    }
+}
+
+TEST_CASE("a sequence's bits do not depend on how many there are", "[ops][lrpe]") {
+  constexpr std::int64_t many = 9, h = 2, tokens = 30, d = 37;
+  memory_of<float> x(many * h * tokens * d), theta(h * 19), all(2 * x.size()), one(all.size() / many);
+  std::mt19937 random(5);
+  std::uniform_real_distribution<float> any(-1, 1);
+  for (auto* each : {&x, &theta})
+    for (float& value : *each) value = any(random);
+  const extent_list shape{5, 6};
+  const auto encode = [&](float* from, float* to, std::int64_t b) {
+    run_on_device([&](auto& device) {
+      ops::md_lrpe_cosine(device, array::of(from, {b, h, tokens, d}), array::of(theta.data(), {h, 19}), shape,
+                          array::of(to, {b, h, tokens, 2 * d}));
+    });
+  };
+  encode(x.data(), all.data(), many);
+  encode(x.data() + 4 * h * tokens * d, one.data(), 1);
+  CHECK(std::equal(one.begin(), one.end(), all.begin() + 4 * h * tokens * 2 * d));
+}
+
 TEST_CASE("extra tokens become themselves and zeros", "[ops][lrpe]") {
   const memory_of<float> theta(2 * 2, 0.5F);
   memory_of<float> x(2 * 7 * 3), y(2 * 7 * 6, 77.0F);

@@ -43,8 +43,8 @@ struct piece_policy {
   static constexpr std::int64_t shortest_row = 4096;
 };
 
-/// Which of two ways to walk. Measured with md_lrpe_cosine, whose lookups take as long as six of its sines
-/// and cosines.
+/// Which of two ways to walk. Measured with md_lrpe_cosine, three million elements of float32, two cores:
+/// along the batch 52 ms where it is one sequence and 6 where it is twelve; along the tokens 12.
 struct walk_policy {
   static constexpr std::int64_t fewest_steps = 6;
 };
