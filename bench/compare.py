@@ -38,15 +38,20 @@ CPU_X_BYTES = 64 << 20
 CPU_FLOPS = 2e11
 
 
-def jobs_of(cases: Iterable[Case], names: list[str], fit: Callable[[Workload], Workload]) -> list[Job]:
-    """The size nearest to 8192 of every case first, and those who start fast before those who compile."""
+def jobs_of(
+    cases: Iterable[Case], names: list[str], fit: Callable[[Workload], Workload], together: bool = False
+) -> list[Job]:
+    """The size nearest to 8192 of every case first, and those who start fast before those who compile.
+
+    together: one workload's providers one after the other, for machines whose speed changes.
+    """
     ordered = {}
     for place, case in enumerate(cases):
         sizes = sorted(case.sizes, key=lambda n: (abs(math.log2(n ** case.options.get("dims", 1) / 8192)), n))
         for round_, n in enumerate(sizes):
             for provider in names:
                 if providers.serves(provider, case.op):
-                    slow = provider in providers.SLOW_TO_START
+                    slow = not together and provider in providers.SLOW_TO_START
                     order = (round_ > 0, slow, round_, place, names.index(provider))
                     job = Job(fit(case.at(n)), provider)
                     ordered.setdefault(str(job.keys), (order, job))  # cases may shrink to the same
@@ -203,7 +208,7 @@ def main(arguments: list[str]) -> int:
     cases = [replace(case, dtype=dtype) for case in CASES if not given.ops or case.op in given.ops]
     x_bytes = given.x_bytes or (math.inf if gpu else CPU_X_BYTES)
     flops = math.inf if gpu else CPU_FLOPS
-    jobs = jobs_of(cases, given.providers, lambda work: work.within(x_bytes, flops))
+    jobs = jobs_of(cases, given.providers, lambda work: work.within(x_bytes, flops), together=not gpu)
     jobs = [job for job in jobs if re.search(given.only, job.work.label)]
     if given.list:
         print("\n".join(dict.fromkeys(job.work.label for job in jobs)))

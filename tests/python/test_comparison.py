@@ -76,6 +76,12 @@ def test_order_begins_near_8192() -> None:
     assert [job.provider for job in first[:2]] == ["torch", "torch_compile"]
 
 
+def test_order_where_speed_drifts_has_providers_side_by_side() -> None:
+    jobs = compare.jobs_of(CASES, ["torch_compile", "torch"], lambda work: work, together=True)
+    one, other = jobs[:2]
+    assert (one.work, one.provider, other.provider) == (other.work, "torch_compile", "torch")
+
+
 def test_shrinking_keeps_its_limits() -> None:
     for case in CASES:
         for n in case.sizes:
