@@ -27,7 +27,7 @@ template <const program& P, class C> void execute([[maybe_unused]] const cpu& de
 #if defined(SCANDSL_TEST_CUDA) && defined(__CUDACC__)  // the same tests, with CUDA's executor for the CPU's
   gpu::execute<P, C>(bound);
 #else
-  const iteration_space space = validate(P, bound, works_in_place<P>());
+  const iteration_space space = cpu_detail::validated<P>(bound);
   cpu_detail::run_as<P, C>(device, bound, space);
 #endif
 }

@@ -3,6 +3,7 @@
 #include "exec/sweep_programs.hpp"
 #include "scandsl/exec/cpu/run.hpp"
 #include "scandsl/ir/lower.hpp"
+#include "scandsl/pass/gradient.hpp"
 #include "support/catch.hpp"
 
 using namespace exec_test;
@@ -27,6 +28,11 @@ constexpr tensor<"y"> turned_y;
 inline constexpr auto turned =
     op<"turned">(out<"y">(r, t, k) = turned_x(r, t, k) * cos_of_product(index(t), theta(k)));
 
+inline constexpr auto dturned = gradient(turned);
+constexpr tensor<"dy"> dturned_y;
+constexpr tensor<"dx"> dturned_x;
+constexpr tensor<"dtheta"> dtheta;
+
 template <class T>
 std::vector<T> turn(std::int64_t rows, std::int64_t steps, std::int64_t lanes, int threads) {
   const auto count = static_cast<std::size_t>(rows * steps * lanes);
@@ -36,6 +42,13 @@ std::vector<T> turn(std::int64_t rows, std::int64_t steps, std::int64_t lanes, i
     angles[i] = static_cast<T>(1 / (1.0 + static_cast<double>(i)));
   run<turned>(cpu{threads}, turned_x = view(given.data(), rows, steps, lanes),
               theta = view(angles.data(), lanes), turned_y = view(result.data(), rows, steps, lanes));
+  // ... and its gradients, theta's a sum along what turns.
+  std::vector<T> dx(count), summed(angles.size());
+  run<dturned>(cpu{threads}, turned_x = view(given.data(), rows, steps, lanes),
+               theta = view(angles.data(), lanes), dturned_y = view(result.data(), rows, steps, lanes),
+               dturned_x = view(dx.data(), rows, steps, lanes), dtheta = view(summed.data(), lanes));
+  result.insert(result.end(), dx.begin(), dx.end());
+  result.insert(result.end(), summed.begin(), summed.end());
   return result;
 }
 

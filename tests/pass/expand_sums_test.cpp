@@ -69,6 +69,40 @@ constexpr int packed_scans(const program& p) {
 }
 static_assert(packed_scans(expand_sums(packed_sums)) == 2);  // the sum of x alone goes through no sequences
 
+// Sums of angles begin along the axis along which these rotate; what is summed before is merged with them.
+constexpr tensor<"theta"> theta;
+// [doc:turning_sums]
+constexpr auto encoding =
+    gradient(op<"encoding">(out<"y">(b, n, d) = x(b, n, d) * cos_of_product(index(n), theta(d))));
+constexpr program turning = sum_where_angles_rotate(encoding);
+static_assert(turning.scans.count == 1 && turning.scans[0].axis == turning.find_axis(n.id));  // along n,
+static_assert(sum_nodes(encoding) == 2 && sum_nodes(turning) == 1);                           // then over b
+// [/doc:turning_sums]
+static_assert(has_sums_of_angles(encoding));
+static_assert(!has_sums_of_angles(expanded) && !has_sums_of_angles(sums));
+// A sum along nothing else stays, and so does one whose share of another varies along it.
+constexpr auto moving =
+    gradient(op<"moving">(out<"y">(b, n, d) = x(b, n, d) * cos_of_product(index(n), theta(b, d))));
+static_assert(sum_where_angles_rotate(moving).scans.count == 0);
+/// The sum over n of w(b, n) times the sum over b of a cosine.
+constexpr program weighted = [] {
+  builder made;
+  made.result =
+      op<"weighted">(out<"y">(b, n, d) = cos_of_product(index(n), theta(b, d)), out<"z">(b, n, d) = w(b, n));
+  const axis_mask along_b = axis_bit(made.result.find_axis(b.id)),
+                  along_n = axis_bit(made.result.find_axis(n.id));
+  const node_id inner = made.sum(made.result.stores[0].value, along_b),
+                product =
+                    made.apply(primitive::index<primitive::multiply_op>, made.result.stores[1].value, inner);
+  made.result.stores[1].value = made.sum(product, along_n);
+  made.result.tensors[made.result.stores[1].tensor].axes = {};
+  for (const name& kept : {b.id, d.id})
+    made.result.tensors[made.result.stores[1].tensor].axes.push_back(
+        static_cast<std::int16_t>(made.result.find_axis(kept)));
+  return made.result;
+}();
+static_assert(has_sums_of_angles(weighted) && sum_where_angles_rotate(weighted).scans.count == 0);
+
 }  // namespace
 
 TEST_CASE("a sum of packed scans' values is that of all sequences", "[pass][expand_sums]") {
@@ -105,6 +139,17 @@ TEST_CASE("sums and the scans that they become have the same values", "[pass][ex
   CHECK(got.at("y").values == std::vector<double>{78});
   CHECK(got.at("z").values == std::vector<double>{2, 20, 200});  // twice: d has two positions
   CHECK(generate::worst_difference(got, c.expected(expand_sums(sums))) == 0.0);
+}
+
+TEST_CASE("sums of angles have the same values in another order", "[pass][expand_sums]") {
+  random_case c;
+  c.inputs = {{"x", {{1, 2, 3, -4, 5, 6, 7, 8, 9, 10, 11, 12}, {2, 3, 2}}},
+              {"theta", {{0.25, 1.5}, {2}}},
+              {"dy", {{1, -1, 2, 3, 5, 8, 13, 21, -34, 55, 89, 144}, {2, 3, 2}}}};
+  c.extents = {{"b", 2}, {"n", 3}, {"d", 2}};
+  const auto got = c.expected(encoding);
+  CHECK(got.at("dtheta").values[0] != 0.0);
+  CHECK(generate::worst_difference(got, c.expected(turning)) < 1e-12);
 }
 
 TEST_CASE("a sum over no positions is 0", "[pass][expand_sums]") {

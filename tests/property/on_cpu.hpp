@@ -18,7 +18,7 @@ struct on_cpu {
       if (given != scalars.end()) bound.parameters[static_cast<std::size_t>(i)] = given->second;
     }
     // One arithmetic a program, to compile each program once.
-    const iteration_space space = validate(P, bound, works_in_place<P>());
+    const iteration_space space = cpu_detail::validated<P>(bound);
     cpu_detail::run_as<P, std::conditional_t<std::is_same_v<T, double>, double, float>>(cpu{threads}, bound,
                                                                                         space);
   }

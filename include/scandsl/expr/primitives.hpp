@@ -381,7 +381,7 @@ struct floor_divide_op : infix_operator {
 struct modulo_op : infix_operator {
   static constexpr std::string_view name = "modulo", symbol = "%", latex = "\\bmod";
   static constexpr value_kind result = value_kind::integer;
-  template <class I> SCANDSL_HD static I value(I x, I y) { return x - y * floor_divide_op::value(x, y); }
+  template <class I> SCANDSL_HD static I value(I x, I y) { return arithmetic<I>::modulo(x, y); }
 };
 /// An integer as a real number, rounded to nearest.
 struct to_real_op : function<1> {

@@ -15,6 +15,8 @@ struct strip_policy {
   /// Packs walked side by side where lanes are contiguous: with AVX-512 two kilobytes of float32, so that
   /// every step reads a long run in address order; 8 packs took twice as long.
   static constexpr int adjacent_packs = 32;
+  /// From the pack that is computed to the one that the cache is asked for: 16 to 64 serve alike.
+  static constexpr int packs_ahead = 32;
   /// Where each lane is a row of its own, one pack: its rows are then read a kilobyte at a time (four packs,
   /// a quarter of that each, took 2.4 times as long). Short rows take more packs, up to this many steps in
   /// all.
@@ -25,9 +27,11 @@ struct strip_policy {
   static constexpr std::int64_t longest_tile = 256;
   /// What one strip may keep between its sweeps and still find in the second-level cache.
   static constexpr std::int64_t cached_bytes = 1 << 20;
-  /// Steps of a walk without scans in which something rotates: threads share what is longer, and take memory
-  /// in the order of its addresses.
-  static constexpr std::int64_t rotating_steps = 128;
+  /// Steps of a walk without scans: threads share what is longer, and take memory in the order of its
+  /// addresses.
+  static constexpr std::int64_t shared_walk_steps = 128;
+  /// Up to so many strips a thread are made equally many for all, where the walk is one segment.
+  static constexpr std::int64_t even_rounds = 4;
   /// Outputs from here on are written past the cache, where whole lines are: 10% faster on contiguous rows.
   static constexpr std::int64_t streaming_bytes = 32 << 20;
 };
@@ -101,9 +105,8 @@ inline cpu_kernel_plan plan_cpu_kernel(const program& p, const walk_table& table
   plan.nests = {nest};
   if (p.scans.count == 0) {
     if (table.axis < 0) plan.nests = choose_walk(nest, strip_policy::adjacent_packs * device.pack_width);
-    plan.folded = table.axis >= 0 && table.rotates && nest.walk.size() == 1 &&
-                  nest.steps() > strip_policy::rotating_steps;
-    if (plan.folded) plan.nests = fold_chunks(p, nest, strip_policy::rotating_steps);
+    plan.folded = table.axis >= 0 && nest.walk.size() == 1 && nest.steps() > strip_policy::shared_walk_steps;
+    if (plan.folded) plan.nests = fold_chunks(p, nest, strip_policy::shared_walk_steps);
     return plan;
   }
   const scan_decl& scan = p.scans[0];
@@ -142,8 +145,14 @@ inline int packs_of_strip(const program& p, const loop_nest& nest, std::int64_t 
   const lane_packs packs(nest, device.pack_width);
   // Packs of one innermost row: rows that are far apart compete for the same cache lines.
   const std::int64_t near = std::clamp<std::int64_t>(packs.packs_inside(), 2, strip_policy::adjacent_packs);
-  const std::int64_t most = adjacent && !rows ? near : few;
-  return static_cast<int>(std::clamp<std::int64_t>(packs.count * segments / device.threads, 1, most));
+  const std::int64_t most = adjacent && !rows ? std::max(near, few) : few, all = packs.count * segments;
+  const std::int64_t a_strip = std::clamp<std::int64_t>(all / device.threads, 1, most);
+  // Of few strips all threads have equally many: three for two threads take as long as four.
+  const std::int64_t at_once = a_strip * device.threads,
+                     rounds = (all + at_once - 1) / std::max<std::int64_t>(1, at_once);
+  if (rounds > strip_policy::even_rounds) return static_cast<int>(a_strip);
+  const std::int64_t shares = std::max<std::int64_t>(1, rounds * device.threads);
+  return static_cast<int>(std::clamp<std::int64_t>((all + shares - 1) / shares, 1, most));
 }
 
 // ---- the plan of a whole program, for explain

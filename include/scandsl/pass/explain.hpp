@@ -10,7 +10,7 @@ inline std::string sweep_text(const cpu_kernel_summary& k, int i, bool in_double
   int reads = 0;
   for (const stream_read& read : sweep.reads) reads += read.from == source::memory ? 1 : 0;
   std::string text = sweep_heading_text(k.kernel, k.table, i) + operands_text(reads, sweep.stores.count);
-  if (k.table.rotates && k.kernel.scans.count == 0 && !in_double) text += ", sines and cosines by rotation";
+  if (sweep.rotates && !in_double) text += ", sines and cosines by rotation";
   if (sweep.keeps.count > 0) text += message(", ", sweep.keeps.count, " kept for later sweeps");
   return text + "\n";
 }

@@ -43,10 +43,11 @@ template <const program& P, int K>
 inline constexpr bool has_framed_program =
     is_telescoped(framed_program<P, K>) && scales_hold_frames(framed_program<P, K>, framed_schedule<P, K>);
 
-/// What may be overwritten in place: nothing where values cross from one kernel to another.
-template <const program& P> constexpr in_place_pairs works_in_place() {
-  if constexpr (kernels_of<P>.programs.count == 1)
-    return find_in_place(P, kernel_program<P, 0>, kernel_schedule<P, 0>);
+/// What may be overwritten in place, by the tensors of P: nothing where values cross from one kernel to
+/// another. `Source` is what runs: P, or P rewritten, in which tensors may have other numbers.
+template <const program& P, const program& Source = P> constexpr in_place_pairs works_in_place() {
+  if constexpr (kernels_of<Source>.programs.count == 1)
+    return find_in_place(P, kernel_program<Source, 0>, kernel_schedule<Source, 0>);
   else
     return {};
 }

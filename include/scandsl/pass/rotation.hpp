@@ -13,6 +13,7 @@ constexpr bool varies_along(const node& n, int axis) { return (n.axes & axis_bit
 constexpr bool advances_evenly(const program& p, int i, int axis) {
   const node& n = p.nodes[i];
   if (!varies_along(n, axis)) return true;
+  if (n.op == opcode::index) return true;
   if (n.op == opcode::load) return p.tensors[n.target].role == tensor_role::positions;
   if (is_apply<primitive::add_op>(n) || is_apply<primitive::subtract_op>(n))
     return advances_evenly(p, n.operand[0], axis) && advances_evenly(p, n.operand[1], axis);

@@ -340,6 +340,7 @@ struct stream_read {
 struct walk_stage {
   bool reversed = false;
   bool has_scans = false;
+  bool rotates = false;  ///< sines and cosines of positions that are integers follow from those a step before
   std::int16_t reverse_parameter = -1;
   fixed_list<stream_read, 32> reads;
   fixed_list<stream_read, 32> gathers;
@@ -373,6 +374,8 @@ constexpr walk_stage summarise(const program& p, const schedule& s, const stage_
     if (from.from[i] == source::memory || from.from[i] == source::kept || from.from[i] == source::scratch)
       to.reads.push_back(read);
     if (from.from[i] == source::computed && p.nodes[i].op == opcode::gather) to.gathers.push_back(read);
+    to.rotates = to.rotates || (from.from[i] == source::computed && rotates_along(p, i, s.axis) &&
+                                is_integer(p.nodes[p.nodes[i].operand[0]]));
   }
   for (const node_id kept : from.keeps) to.keeps.push_back(s.stream_of[kept]);
   return to;

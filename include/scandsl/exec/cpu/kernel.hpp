@@ -31,6 +31,7 @@ template <class C, class Instructions = xsimd::default_arch> struct kernel_frame
   const C* parameters = nullptr;  ///< by program::parameters
   int packs = 0;
   std::int64_t steps = 0;
+  std::int64_t ahead = 0;  ///< steps from what is computed to what is fetched
 };
 
 template <class C> using kernel = void (*)(const kernel_frame<C>&);
@@ -90,9 +91,20 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
     Carries& carries;
 
     C* address(const pack_stream<C>* stream) const { return stream[lanes].data + step * stream[lanes].step; }
+    /// Has the cache fetch what will be read or written there some steps on: strides of a kilobyte or more
+    /// are beyond what processors foresee.
+    void prefetch(const pack_stream<C>* stream) const {
+      if constexpr (Kind != stage_kind::boundary) {
+        const auto bytes = frame.ahead * stream[lanes].step * static_cast<std::int64_t>(sizeof(C));
+        __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(address(stream)) +
+                                                         static_cast<std::uintptr_t>(bytes)));
+      }
+    }
 
     template <int I> value_of_node<Group, I, pack> read(index_constant<I>) const {
-      const pack value = pack::load_unaligned(address(frame.streams[Group::plan.stream_of[I]]));
+      const pack_stream<C>* const stream = frame.streams[Group::plan.stream_of[I]];
+      prefetch(stream);
+      const pack value = pack::load_unaligned(address(stream));
       if constexpr (is_integer(Group::value.nodes[I]))
         return std::bit_cast<typename arithmetic<pack>::integer>(value);
       else
@@ -160,8 +172,10 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
     for_each_index(std::make_integer_sequence<int, stage_of<Group, Kind, Index>.stores.count>{},
                    [&]<int S>(index_constant<S>) {
                      constexpr store_decl store = Group::value.stores[stage_of<Group, Kind, Index>.stores[S]];
-                     get<store.value>(u, v).store_unaligned(
-                         here.address(here.frame.stores[stage_of<Group, Kind, Index>.stores[S]]));
+                     const pack_stream<C>* const stream =
+                         here.frame.stores[stage_of<Group, Kind, Index>.stores[S]];
+                     here.prefetch(stream);
+                     get<store.value>(u, v).store_unaligned(here.address(stream));
                    });
     for_each_index(std::make_integer_sequence<int, stage_of<Group, Kind, Index>.keeps.count>{},
                    [&]<int S>(index_constant<S>) {
@@ -174,13 +188,15 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
                    });
   }
 
-  /// Where something rotates there are no scans: pack by pack, a few steps at a time, which lie in few enough
-  /// places for the first-level cache. Exact angles are every so many steps from where a walk begins, however
-  /// it is cut.
+  /// Where something rotates, pack by pack, a few steps at a time, which lie in few enough places for the
+  /// first-level cache; carries wait in memory meanwhile. Exact angles are every so many steps from where a
+  /// walk begins, however it is cut.
   using rotation = pack_rotation<Group, Kind, Index, C>;
   static constexpr bool rotates = Kind == stage_kind::sweep && rotation::count > 0;
-  static void run_rotating(const kernel_frame<C>& frame, uniforms& u) {
+  static void run_rotating(const kernel_frame<C>& given, uniforms& u) {
     constexpr int most_packs = strip_policy::adjacent_packs;
+    kernel_frame<C> frame = given;  // the next steps of a pack are those after all other packs'
+    frame.ahead = std::max<std::int64_t>(frame.ahead, rotation_steps);
     memory_carries carries{frame};
     using here = position<memory_carries>;
     for (int first = 0; first < frame.packs; first += most_packs) {

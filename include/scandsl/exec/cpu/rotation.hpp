@@ -14,9 +14,8 @@ template <class Group, stage_kind Kind, int Index, class C> class pack_rotation 
   using here = stage<Group, Kind, Index>;
 
 public:
-  /// In programs without scans, and not in float64.
-  using pairs =
-      rotating_pairs<Group, Kind, Index, Group::value.scans.count == 0 && !std::is_same_v<C, double>, false>;
+  /// Not in float64.
+  using pairs = rotating_pairs<Group, Kind, Index, !std::is_same_v<C, double>, false>;
   static constexpr int count = pairs::list.count, slots = count > 0 ? count : 1;
   /// Cosine and sine of an angle for each pair.
   struct angles {

@@ -18,8 +18,8 @@ template <class T> inline constexpr bool fuses = false;
 
 /// SIMD packs by xsimd: the widest batch that the compiler flags allow. Measured against long double: log,
 /// log1p and sqrt within 0.75 ulp; exp, tanh, sin and cos mostly within 1.5, at worst 2.4 (docs/numerics.md
-/// has the table; pow is the coarse one). Infinities, NaN and zeros are right; exp flushes results below the
-/// normal range to zero.
+/// has the table; pow is the coarse one). Infinities, NaN and zeros are right; exp may flush results below
+/// the normal range to zero.
 template <class T, class A>
   requires std::is_floating_point_v<T>
 struct arithmetic<xsimd::batch<T, A>> {
@@ -30,7 +30,9 @@ struct arithmetic<xsimd::batch<T, A>> {
 
   static pack constant(double value) { return pack(static_cast<T>(value)); }
   static pack exp(pack x) {
-    if constexpr (sizeof(T) == 4) {
+    if constexpr (sizeof(pack) == 64 && sizeof(T) == 4) {
+      return short_exp(x);
+    } else if constexpr (sizeof(T) == 4) {
       // xsimd overflows from 88.376 on, float from 88.723. x - 1 is exact there.
       const truth high = x > pack(88.0f);
       return xsimd::exp(xsimd::select(high, x - pack(1.0f), x)) *
@@ -98,6 +100,17 @@ struct arithmetic<xsimd::batch<T, A>> {
   }
 
 private:
+  /// 512 bits have an instruction that multiplies by a power of two and knows where float ends: half as many
+  /// as xsimd's exp. x = (n + f) log 2, |f| <= 1/2, and a minimax fit of e^r, off by 2^-28, for the rest.
+  static pack short_exp(pack x) {
+    const pack least(-104.0F), most(89.0F);                           // where it is 0, and infinite
+    const pack inside(_mm512_min_ps(most, _mm512_max_ps(least, x)));  // a NaN stays one
+    const pack n(_mm512_roundscale_ps(inside * pack(0x1.715476p+0F), 0));
+    const pack r = fma(n, pack(0x1.05c610p-29F), fma(n, pack(-0x1.62e430p-1F), inside));
+    const pack rest =
+        polynomial(r, 0x1.fffffcp-2F, 0x1.555492p-3F, 0x1.5558f2p-5F, 0x1.123a2p-7F, 0x1.6a23cep-10F);
+    return pack(_mm512_scalef_ps(fma(r * r, rest, r) + pack(1.0F), n));
+  }
   template <class X, class F> static pack lane_by_lane(X x, pack y, F f) {
     typename X::value_type left[pack::size];
     T right[pack::size], results[pack::size];
@@ -117,13 +130,29 @@ struct arithmetic<xsimd::batch<T, A>> {
   using integer = pack;
 
   static pack constant(double value) { return pack(static_cast<T>(value)); }
+  /// By a division of real numbers, where these hold the integers and their halves exactly and divisors are
+  /// positive: x + 1/2 is no nearer to a multiple of y than 1/2, so that its rounded quotient is on the right
+  /// side of every whole number.
   static pack floor_divide(pack x, pack y) {
+    using real = xsimd::batch<std::conditional_t<sizeof(T) == 4, float, double>, A>;
+    using element = typename real::value_type;
+    constexpr T far = static_cast<T>(far_position<element> / 4);
+    // No bit beyond those of numbers in [0, 2 far) in any of the two sums.
+    const pack beyond(static_cast<T>(~(2 * far - 1)));
+    if (xsimd::all((((x + pack(far)) | (y - pack(T(1)))) & beyond) == pack(T(0))))
+      return xsimd::to_int(xsimd::floor((xsimd::to_float(x) + real(element(0.5))) / xsimd::to_float(y)));
     alignas(pack) T numerators[pack::size], denominators[pack::size];
     x.store_aligned(numerators);
     y.store_aligned(denominators);
     for (std::size_t i = 0; i < pack::size; ++i)
       numerators[i] = arithmetic<T>::floor_divide(numerators[i], denominators[i]);
     return pack::load_aligned(numerators);
+  }
+  /// In unsigned numbers, as for one integer.
+  static pack modulo(pack x, pack y) {
+    using wrapping = xsimd::batch<std::make_unsigned_t<T>, A>;
+    const wrapping multiple = std::bit_cast<wrapping>(y) * std::bit_cast<wrapping>(floor_divide(x, y));
+    return std::bit_cast<pack>(std::bit_cast<wrapping>(x) - multiple);
   }
   /// The condition may come from numbers of the same size.
   template <class U> static pack select(xsimd::batch_bool<U, A> condition, pack x, pack y) {

@@ -121,6 +121,11 @@ private:
     bool regular = true;  ///< lanes lie inner_stride apart; else at offsets from a table
     std::array<std::int64_t, max_tensors> base{};
   };
+  /// The steps whose elements a stream's tile holds: a later sweep over no more than a tile finds them there.
+  struct tile_contents {
+    std::int64_t low = 0, steps = 0;
+    bool operator==(const tile_contents&) const = default;
+  };
   struct lent_scratch {
     C* base = nullptr;
     std::int64_t lane_stride = 0, step = 0;
@@ -191,6 +196,7 @@ private:
     for (std::size_t s = 0; s < carry_rows.size(); ++s) carry_rows[s] = &carries[s * wide];
     lent.assign(streams, {});
     filled.assign(streams, false);
+    contents.assign(streams, {});
   }
   std::size_t scratch_streams() const {
     for (const lent_scratch& l : lent)
@@ -263,6 +269,8 @@ private:
                     bool backwards, bool at_boundary) {
     const std::int64_t step = at_boundary ? 0 : walk_stride(read.tensor);
     const bool still = at_boundary || !walks(read.tensor);
+    tile_contents& held = contents[static_cast<std::size_t>(read.stream)];
+    const tile_contents wanted = still ? held : tile_contents{low, steps};
     for (int j = 0; j < packs; ++j) {
       if (is_direct(read.tensor, j)) {
         row[j] =
@@ -275,10 +283,11 @@ private:
         row[j] = row[j - 1];
       } else {
         C* tile = stream_tile(read.stream) + j * width;
-        stage_pack(tile, read.tensor, j, low, step, steps, false);
+        if (held != wanted) stage_pack(tile, read.tensor, j, low, step, steps, false);
         row[j] = stepping(tile, pitch, steps, backwards);
       }
     }
+    held = wanted;
     if (still && !at_boundary) filled[static_cast<std::size_t>(read.stream)] = true;
   }
 
@@ -441,6 +450,7 @@ private:
     frame.parameters = context.parameters.data();
     frame.packs = packs;
     frame.steps = steps;
+    frame.ahead = (strip_policy::packs_ahead + packs - 1) / packs;
     run(frame);
   }
   /// The carries of a sweep's scans at its start, kept for every restart.
@@ -474,6 +484,7 @@ private:
   std::vector<C*> carry_rows;
   std::vector<lent_scratch> lent;
   std::vector<bool> filled;
+  std::vector<tile_contents> contents;
 };
 
 }  // namespace scandsl::cpu_detail
