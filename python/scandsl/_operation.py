@@ -103,8 +103,11 @@ class Operation:
             )
         if torch.compiler.is_compiling() or _transformed():
             return kernel(*arguments)
-        if torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments):
-            return self.functions[kernel].apply(*arguments)
+        if torch.is_grad_enabled():
+            # Asking the options as well takes a quarter of a microsecond.
+            tensors = arguments[: len(self.differentiable)] if kernel is self.forward else arguments
+            if torch._C._any_requires_grad(*tensors):
+                return self.functions[kernel].apply(*arguments)
         with torch._C._AutoDispatchBelowAutograd():
             return kernel._op(*arguments)
 

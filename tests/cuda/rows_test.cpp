@@ -261,6 +261,21 @@ TEST_CASE("an infinity and a NaN, tiles apart", "[cuda][rows]") {
       CHECK(error_of<long_log, float>(operands, backwards) < 1e-5);
       CHECK(error_of<long_log, bfloat16>(operands, backwards) < 0x1p-8);
     }
+  // Each of few lanes side by side has them elsewhere, and some have none: what is not finite in one lane of a
+  // thread leaves its other lanes as they are.
+  for (const std::int64_t steps : {1500, 40000})
+    for (const double backwards : {0.0, 1.0})
+      for (const bool over_x : {false, true}) {
+        CAPTURE(steps, backwards, over_x);
+        row_operands operands(64, steps, data::plain);
+        for (std::int64_t lane = 0; lane < 64; lane += 3) {
+          operands.given[0][static_cast<std::size_t>(lane * steps + steps * lane / 90)] = INFINITY;
+          if (lane % 2 == 0) operands.given[0][static_cast<std::size_t>(lane * steps + steps / 2)] = NAN;
+        }
+        const how options{.backwards = backwards, .strided = true, .in_place = over_x};
+        CHECK(error_of<long_log, float>(operands, options) < 1e-5);
+        CHECK(error_of<long_log, bfloat16>(operands, options) < 0x1p-8);
+      }
 }
 
 TEST_CASE("rows of several blocks: several sweeps", "[cuda][rows]") {

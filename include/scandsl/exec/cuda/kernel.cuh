@@ -531,8 +531,9 @@ __device__ __forceinline__ states<Group, C> shuffle_from(const states<Group, C>&
 }
 
 /// Whether the scan's combine multiplies. Adding and comparing make no NaN that a walk in order would not
-/// make.
+/// make; nor do log-sums, which multiply sums of at most as many as there are elements by 1 or less.
 template <class Group, int Scan> constexpr bool find_scales() {
+  if (is_log_sum<Group, Scan>) return false;
   node_list roots;
   for (int k = 0; k < Group::value.scans[Scan].components; ++k)
     roots.push_back(Group::value.scans[Scan].combined[k]);

@@ -82,15 +82,20 @@ template <class K, class Arrangement> struct tile_scanner {
           now.template fold<S, Round, false, Back || uses_last<group, S> ? tile_mask::steps : tile_mask::none,
                             Back>(u, run, before[run], local[run]);
         }
-        if (threads.turn >= 0) {
-          again = threads.template take_turn<here, Back>(local, before);
-        } else if (threads.template join<here, false, true, Back>(local, preceding, total, false,
-                                                                  now.steps(0) > 0)) {
-          threads.template begin_turns<here>();
-        } else {
-          pass_on<Tile, here, false, true>(preceding, total, before);
-          again = false;
-        }
+        if constexpr (any_scales<group, here>)
+          if (threads.turn >= 0) {
+            again = threads.template take_turn<here, Back>(local, before);
+            continue;
+          }
+        const bool unfit = threads.template join<here, false, true, Back>(local, preceding, total, false,
+                                                                          now.steps(0) > 0);
+        if constexpr (any_scales<group, here>)
+          if (unfit) {
+            threads.template begin_turns<here>();
+            continue;
+          }
+        pass_on<Tile, here, false, true>(preceding, total, before);
+        again = false;
       }
     });
   }

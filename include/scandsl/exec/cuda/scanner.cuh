@@ -10,15 +10,9 @@ namespace scandsl::cuda_detail {
 template <class Group, class C> struct published_states {
   using scans = scans_in<Group, 0>;
   static constexpr int words = component_capacity<Group> * words_of<C>;
-  /// Whether a tile's state may be unfit for combining, and whether states that are fit may overflow when
-  /// they are combined. (Log-sums multiply by what is 1 at most; they are unfit where there is a NaN.)
-  static constexpr bool may_overflow = any_scales<Group, scans>, may_burst = [] {
-    bool any = false;
-    for_each_index(sequence_of<scans>{}, [&]<int S>(index_constant<S>) {
-      any = any || (scales<Group, S> && !is_log_sum<Group, S>);
-    });
-    return any;
-  }();
+  /// Whether a tile's state may be unfit for combining, and states that are fit may overflow when they are
+  /// combined.
+  static constexpr bool may_overflow = any_scales<Group, scans>;
 
   const lookback_arguments& book;
 
@@ -103,7 +97,7 @@ template <class Group, class C> struct published_states {
   /// stretch of it: what follows them in the row may be NaN, where the scan in order has an infinity.
   static __device__ __forceinline__ bool bursts(const states<Group, C>& state, bool from_beginning) {
     bool burst = false;
-    if constexpr (may_burst) {
+    if constexpr (may_overflow) {
       for_components<Group, scans>([&]<int S, int Component>(index_constant<S>, index_constant<Component>) {
         constexpr double identity = identity_of<Group, S, Component>;
         if constexpr (scales<Group, S> && identity - identity == 0.0) {
@@ -192,7 +186,7 @@ private:
       if (!knows_carry) knows_carry = find_carry(group, warp, of_round, carry, carry_fits);
       if (!knows_carry) continue;
       states<Group, C> found = before;
-      if constexpr (all_states::may_burst) {
+      if constexpr (all_states::may_overflow) {
         if (takes_carry) combine_onto<Group, scans>(carry, found);
         unfit |= __ballot_sync(~0U, all.bursts(found, true));
       }
@@ -204,7 +198,7 @@ private:
         tell(group / warps + 1, warps, up_to, true);
       }
       if (mine >= released && mine <= count && number > 0 && tile < tiles) {
-        if (!all_states::may_burst && takes_carry) combine_onto<Group, scans>(carry, found);
+        if (!all_states::may_overflow && takes_carry) combine_onto<Group, scans>(carry, found);
         all.publish(tile_state::before, tile, found, (unfit & of_row) == 0 && (!takes_carry || carry_fits));
       }
       __syncwarp();
