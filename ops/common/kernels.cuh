@@ -1,6 +1,6 @@
 #pragma once
 #include "cuda_part.hpp"
-#include "scandsl/exec/cuda/run.cuh"
+#include "scandsl/exec/cuda/typed_run.cuh"
 
 /// Private to the ops: the CUDA side of devices.hpp. A program's kernels are one file, for all element types:
 /// reading the headers and deriving the program takes as long as one type's kernels.

@@ -1,4 +1,5 @@
 #include "scale.hpp"
+#include "scandsl/core/overlap.hpp"
 #include "scandsl/exec/cuda/launch.cuh"
 #include "scandsl/exec/cuda/memory.cuh"
 

@@ -261,8 +261,8 @@ TEST_CASE("an infinity and a NaN, tiles apart", "[cuda][rows]") {
       CHECK(error_of<long_log, float>(operands, backwards) < 1e-5);
       CHECK(error_of<long_log, bfloat16>(operands, backwards) < 0x1p-8);
     }
-  // Each of few lanes side by side has them elsewhere, and some have none: what is not finite in one lane of a
-  // thread leaves its other lanes as they are.
+  // Each of few lanes side by side has them elsewhere, and some have none: what is not finite in one lane of
+  // a thread leaves its other lanes as they are.
   for (const std::int64_t steps : {1500, 40000})
     for (const double backwards : {0.0, 1.0})
       for (const bool over_x : {false, true}) {

@@ -46,19 +46,6 @@ inline footprint footprint_of(const erased_view& view) {
 
 namespace detail {
 
-/// Drops dimensions of extent 1, and merges neighbours that one stride walks in the same order.
-inline std::vector<dim> coalesce(const std::vector<dim>& where) {
-  std::vector<dim> result;
-  for (const dim& inner : where) {
-    if (inner.extent == 1) continue;
-    if (!result.empty() && result.back().stride == inner.stride * inner.extent)
-      result.back() = {result.back().extent * inner.extent, inner.stride};
-    else
-      result.push_back(inner);
-  }
-  return result;
-}
-
 /// One summand of a bounded sum: stride * i with i in [0, most].
 struct summand {
   std::int64_t stride;

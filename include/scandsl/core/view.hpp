@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <span>
 #include <type_traits>
+#include <vector>
 
 #include "scandsl/core/dtype.hpp"
 #include "scandsl/core/error.hpp"
@@ -82,6 +83,23 @@ constexpr std::int64_t offset_at(const dims& axis, std::int64_t position) {
   }
   return offset;
 }
+
+namespace detail {
+
+/// Drops dimensions of extent 1, and merges neighbours that one stride walks in the same order.
+inline std::vector<dim> coalesce(const std::vector<dim>& where) {
+  std::vector<dim> result;
+  for (const dim& inner : where) {
+    if (inner.extent == 1) continue;
+    if (!result.empty() && result.back().stride == inner.stride * inner.extent)
+      result.back() = {result.back().extent * inner.extent, inner.stride};
+    else
+      result.push_back(inner);
+  }
+  return result;
+}
+
+}  // namespace detail
 
 /// A view whose element type and rank are known at run time only: what the operations' C++ entries take.
 /// Strides are counted in elements.

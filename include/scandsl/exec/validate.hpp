@@ -1,6 +1,7 @@
 #pragma once
 #include <limits>
 
+#include "scandsl/core/overlap.hpp"
 #include "scandsl/pass/in_place.hpp"
 #include "scandsl/pass/kernel_problem.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "scandsl/core/overlap.hpp"
+#include "scandsl/core/view.hpp"
 #include "scandsl/ir/program.hpp"
 
 namespace scandsl {

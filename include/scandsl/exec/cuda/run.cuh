@@ -1,236 +1,23 @@
 #pragma once
-#include <array>
-#include <atomic>
-#include <optional>
 #include <tuple>
 
 #include "scandsl/exec/bind.hpp"
-#include "scandsl/exec/cuda/launch.cuh"
-#include "scandsl/exec/cuda_workspace.hpp"
+#include "scandsl/exec/cuda/typed_run.cuh"
 #include "scandsl/exec/validate.hpp"
-#include "scandsl/pass/prepare.hpp"
 
 namespace scandsl {
 
 namespace cuda_detail {
 
-template <const program& P, int K> struct framed_group;
-template <const program& P, int K> struct kernel_group {
-  static constexpr const program& value = kernel_program<P, K>;
-  static constexpr const schedule& plan = kernel_schedule<P, K>;
-  static constexpr bool only_rows = P.only_rows;
-  using robust = kernel_group;
-  using framed = std::conditional_t<has_framed_program<P, K>, framed_group<P, K>, kernel_group>;
-};
-/// The same kernel program for tiles in which log-sums have a frame.
-template <const program& P, int K> struct framed_group {
-  static constexpr const program& value = framed_program<P, K>;
-  static constexpr const schedule& plan = framed_schedule<P, K>;
-  static constexpr bool only_rows = P.only_rows;
-  using robust = kernel_group<P, K>;
-  using framed = framed_group;
-};
-
 template <class T>
 inline constexpr bool is_half_type = std::is_same_v<T, bfloat16> || std::is_same_v<T, float16>;
 
-/// Every operand that is read or written at every step holds T.
-template <class T> struct uniform_types {
-  template <name> using of = T;
-};
 /// Tensor number I of P holds T number I. (nvcc cannot name kernels whose types have strings among their
 /// arguments.)
 template <const program& P, class... T> struct types_by_tensor {
   template <name Id>
   using of = std::tuple_element_t<static_cast<std::size_t>(P.find_tensor(Id)), std::tuple<T...>>;
 };
-template <const program& P, int K, class C, class Types, int T> constexpr auto element_type() {
-  using group = kernel_group<P, K>;
-  constexpr tensor_decl declared = group::value.tensors[T];
-  if constexpr (!is_walked<group, T>)
-    return std::type_identity<any_type>{};
-  else if constexpr (declared.role == tensor_role::scratch)
-    return std::type_identity<typename scratch_type_of<C>::type>{};
-  else
-    return std::type_identity<typename Types::template of<declared.id>>{};
-}
-template <const program& P, int K, class C, class Types, class Sequence> struct make_kernel;
-template <const program& P, int K, class C, class Types, int... T>
-struct make_kernel<P, K, C, Types, std::integer_sequence<int, T...>> {
-  using type =
-      typed_kernel<kernel_group<P, K>, C, typename decltype(element_type<P, K, C, Types, T>())::type...>;
-};
-/// Whether kernel program K of P goes through nothing but what others left, which is of C in any case, if it
-/// goes through anything.
-template <const program& P, int K> constexpr bool find_walks_scratch() {
-  bool only_scratch = true;
-  for_each_index(
-      std::make_integer_sequence<int, kernel_program<P, K>.tensors.count>{}, [&]<int T>(index_constant<T>) {
-        if constexpr (is_walked<kernel_group<P, K>, T>)
-          only_scratch = only_scratch && kernel_program<P, K>.tensors[T].role == tensor_role::scratch;
-      });
-  return only_scratch;
-}
-/// Kernel program K of P for arithmetic in C and the operands' types. (Where there are no operands of 16
-/// bits, arithmetic for them has kernels in common with float32.)
-template <const program& P, int K, class C, class Types>
-using kernel_for =
-    typename make_kernel<P, K,
-                         std::conditional_t<find_walks_scratch<P, K>(), typename scratch_type_of<C>::type, C>,
-                         Types, std::make_integer_sequence<int, kernel_program<P, K>.tensors.count>>::type;
-
-/// Blocks of a cluster at most: 8 from compute capability 9.0 on, twice as many on large devices of 9.0; 1
-/// where the code that runs there was made for an older one.
-inline int most_cluster_blocks(int device, int multiprocessors) {
-  int major = 0, minor = 0;
-  if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess ||
-      cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) != cudaSuccess)
-    return 1;
-  const int capability = 100 * major + 10 * minor;
-#ifdef __CUDA_ARCH_LIST__
-  int chosen = 0;
-  for (const int made_for : {__CUDA_ARCH_LIST__})
-    if (made_for <= capability) chosen = std::max(chosen, made_for);
-  if (chosen < 900) return 1;
-#endif
-  if (capability < 900) return 1;
-  return capability == 900 && multiprocessors >= 100 ? cuda_row_policy::most_blocks : 8;
-}
-
-/// Where there is none, a device to plan for.
-inline cuda_device current_device() {
-  // What the first devices are is asked once, and kept in one word: multiprocessors (24 bits), blocks of a
-  // cluster (8), a block's shared memory (32).
-  static std::array<std::atomic<std::uint64_t>, 64> known{};
-  int index = 0;
-  if (cudaGetDevice(&index) != cudaSuccess) return {};
-  const bool is_kept = static_cast<std::size_t>(index) < known.size();
-  if (is_kept)
-    if (const std::uint64_t word = known[static_cast<std::size_t>(index)].load(std::memory_order_relaxed))
-      return {static_cast<int>(word >> 40), static_cast<int>(word >> 32 & 0xff),
-              static_cast<int>(word & 0xffffffff)};
-  cuda_device device;
-  if (cudaDeviceGetAttribute(&device.multiprocessors, cudaDevAttrMultiProcessorCount, index) != cudaSuccess ||
-      cudaDeviceGetAttribute(&device.shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, index) !=
-          cudaSuccess)
-    return {};
-  device.cluster_blocks = most_cluster_blocks(index, device.multiprocessors);
-  if (is_kept)
-    known[static_cast<std::size_t>(index)].store(static_cast<std::uint64_t>(device.multiprocessors) << 40 |
-                                                     static_cast<std::uint64_t>(device.cluster_blocks) << 32 |
-                                                     static_cast<std::uint64_t>(device.shared_bytes),
-                                                 std::memory_order_relaxed);
-  return device;
-}
-
-/// Whether the operands that are read or written at every step hold what `Types` says.
-template <const program& P, class Types> bool types_fit(const problem& bound) {
-  bool fit = true;
-  for_each_index(
-      std::make_integer_sequence<int, kernels_of<P>.programs.count>{}, [&]<int K>(index_constant<K>) {
-        using group = kernel_group<P, K>;
-        for_each_index(
-            std::make_integer_sequence<int, group::value.tensors.count>{}, [&]<int T>(index_constant<T>) {
-              constexpr tensor_decl declared = group::value.tensors[T];
-              if constexpr (is_walked<group, T> && declared.role != tensor_role::scratch) {
-                const bound_tensor& b = bound.tensors[static_cast<std::size_t>(P.find_tensor(declared.id))];
-                if (!b.bound) return;
-                fit = fit && dtype_of<typename Types::template of<declared.id>> == b.view.type;
-              }
-            });
-      });
-  return fit;
-}
-
-/// The node's number of "scratch N", a tensor that lies between kernel programs: the same in all of them.
-constexpr int scratch_number(const name& id) {
-  int number = 0;
-  for (const char c : id.view().substr(8)) number = number * 10 + (c - '0');
-  return number;
-}
-
-/// A run with the types settled: all of P's kernel programs, planned before one is launched.
-template <const program& P, class C, class Types> class planned_run {
-public:
-  planned_run(const problem& bound, const iteration_space& space, const cuda_device& device,
-              workspace_layout& workspace) {
-    place_of.fill(workspace_layout::nowhere);
-    for_each_kernel([&]<int K>(index_constant<K>) {
-      if constexpr (has_same_operands(P, kernel_program<P, K>)) {
-        plan<K>(bound, space, device, workspace);
-      } else {
-        const problem part = kernel_problem(P, bound, kernel_program<P, K>, space, scratch_dtype<C>);
-        plan<K>(part, make_iteration_space(kernel_program<P, K>, part), device, workspace);
-      }
-    });
-  }
-
-  /// `workspace`: where place 0 is.
-  void launch(char* workspace, cudaStream_t stream) {
-    for_each_kernel([&]<int K>(index_constant<K>) {
-      auto& [kernel, scratch] = std::get<K>(kernels);
-      for_each_scratch(kernel_program<P, K>,
-                       [&](int t, std::int64_t& place) { kernel->place(t, workspace + place); });
-      kernel->launch(scratch == workspace_layout::nowhere ? nullptr : workspace + scratch, stream);
-    });
-  }
-
-private:
-  static constexpr int count = kernels_of<P>.programs.count;
-  template <class K> struct kernel_and_scratch {
-    std::optional<planned_kernel<K>> kernel;
-    std::int64_t scratch = workspace_layout::nowhere;
-  };
-  template <class Sequence> struct all_kernels;
-  template <int... K> struct all_kernels<std::integer_sequence<int, K...>> {
-    using type = std::tuple<kernel_and_scratch<kernel_for<P, K, C, Types>>...>;
-  };
-
-  typename all_kernels<std::make_integer_sequence<int, count>>::type kernels;
-  std::array<std::int64_t, count == 1 ? 1 : max_nodes> place_of;  ///< of tensors between kernels, by number
-
-  template <class F> static void for_each_kernel(F&& f) {
-    for_each_index(std::make_integer_sequence<int, count>{}, f);
-  }
-  /// f(tensor, its place)
-  template <class F> void for_each_scratch(const program& p, F&& f) {
-    if constexpr (count > 1)
-      for (int t = 0; t < p.tensors.count; ++t)
-        if (p.tensors[t].role == tensor_role::scratch)
-          f(t, place_of[static_cast<std::size_t>(scratch_number(p.tensors[t].id))]);
-  }
-
-  template <int K>
-  void plan(const problem& part, const iteration_space& space, const cuda_device& device,
-            workspace_layout& workspace) {
-    const program& p = kernel_program<P, K>;
-    for_each_scratch(p, [&](int t, std::int64_t& place) {
-      if (place != workspace_layout::nowhere) return;
-      const erased_view& view = part.tensors[static_cast<std::size_t>(t)].view;
-      std::int64_t elements = 1;
-      for (int a = 0; a < view.rank; ++a) elements *= view.axis[a].count();
-      place = workspace.take(std::max<std::int64_t>(1, elements) * static_cast<std::int64_t>(sizeof(C)));
-    });
-    auto& [kernel, scratch] = std::get<K>(kernels);
-    kernel.emplace(p, kernel_table<P, K>, part, space, device);
-    if (kernel->scratch_bytes() == 0) return;
-    // What sweeps save is needed; a look-back, or pieces, without memory are a walk.
-    scratch = kernel->can_do_without() ? workspace.take_if_there(kernel->scratch_bytes())
-                                       : workspace.take(kernel->scratch_bytes());
-    if (scratch == workspace_layout::nowhere)
-      kernel.emplace(p, kernel_table<P, K>, part, space, device, false);
-  }
-};
-
-/// Runs with the types settled (Dry: counts the workspace only). Gives the bytes of workspace used.
-template <const program& P, class C, class Types, bool Dry>
-std::int64_t run_typed(const cuda& executor, const problem& bound, const iteration_space& space,
-                       const cuda_device& device = current_device()) {
-  workspace_layout workspace = Dry ? workspace_layout() : workspace_layout(executor);
-  planned_run<P, C, Types> planned(bound, space, device, workspace);
-  if constexpr (!Dry) planned.launch(workspace.memory(executor, P.id), executor.stream);
-  return workspace.bytes();
-}
 
 /// The element types that bindings say; any_type where it is known at run time only.
 template <class... B> struct types_of_bindings {
@@ -281,33 +68,6 @@ template <const program& P, class... B> constexpr bound_types bound_types_of() {
       });
   return {known, written && halves};
 }
-/// The element types that a program has kernels of their own for, where its operands have one of them.
-struct typed_elements {
-  bool float32 = true, bfloat16 = true, float16 = true, float64 = true;
-};
-
-/// Calls run(arithmetic, element type) for the operands' types. Types<T>: what they hold in the kernels for
-/// T.
-template <const program& P, typed_elements Typed = typed_elements{},
-          template <class> class Types = uniform_types, class Run>
-std::int64_t with_types(const problem& bound, Run&& run) {
-  const bool in_double = detail::computes_in_double(P, bound);
-  if constexpr (Typed.float64)
-    if (in_double && types_fit<P, Types<double>>(bound))
-      return run(std::type_identity<double>{}, std::type_identity<double>{});
-  if (in_double) return run(std::type_identity<double>{}, std::type_identity<any_type>{});
-  if constexpr (Typed.float32)
-    if (types_fit<P, Types<float>>(bound))
-      return run(std::type_identity<float>{}, std::type_identity<float>{});
-  if constexpr (Typed.bfloat16)
-    if (types_fit<P, Types<bfloat16>>(bound))
-      return run(std::type_identity<approximate>{}, std::type_identity<bfloat16>{});
-  if constexpr (Typed.float16)
-    if (types_fit<P, Types<float16>>(bound))
-      return run(std::type_identity<approximate>{}, std::type_identity<float16>{});
-  return run(std::type_identity<float>{}, std::type_identity<any_type>{});
-}
-
 /// Calls run(arithmetic, operands' types) with what the bindings say, or with what is found at run time. Not
 /// one of the kernels for other types is compiled where the bindings say all.
 template <const program& P, class... B, class Run>

@@ -87,8 +87,8 @@ template <class K, class Arrangement> struct tile_scanner {
             again = threads.template take_turn<here, Back>(local, before);
             continue;
           }
-        const bool unfit = threads.template join<here, false, true, Back>(local, preceding, total, false,
-                                                                          now.steps(0) > 0);
+        const bool unfit =
+            threads.template join<here, false, true, Back>(local, preceding, total, false, now.steps(0) > 0);
         if constexpr (any_scales<group, here>)
           if (unfit) {
             threads.template begin_turns<here>();
