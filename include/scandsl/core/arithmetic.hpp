@@ -57,12 +57,13 @@ template <class I> struct integer_arithmetic {
     const I quotient = x / y;
     return x % y != 0 && (x < 0) != (y < 0) ? quotient - 1 : quotient;
   }
-  /// x - y * (x // y), in unsigned numbers: it is an I where the multiple of y is none.
-  SCANDSL_HD static constexpr I modulo(I x, I y) {
+  /// x - y * quotient, in unsigned numbers: it is an I where the multiple of y is none.
+  SCANDSL_HD static constexpr I rest(I x, I y, I quotient) {
     using wrapping = std::make_unsigned_t<I>;
-    const auto multiple = static_cast<wrapping>(y) * static_cast<wrapping>(floor_divide(x, y));
+    const auto multiple = static_cast<wrapping>(y) * static_cast<wrapping>(quotient);
     return static_cast<I>(static_cast<wrapping>(x) - multiple);
   }
+  SCANDSL_HD static constexpr I modulo(I x, I y) { return rest(x, y, floor_divide(x, y)); }
   SCANDSL_HD static I select(bool condition, I x, I y) { return condition ? x : y; }
 };
 

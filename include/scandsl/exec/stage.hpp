@@ -279,7 +279,8 @@ private:
       const auto quotient =
           divide<I>(u, v, memory, std::make_integer_sequence<int, positions_of<each.operand[1]>>{});
       if constexpr (is_apply<primitive::modulo_op>(each))
-        slot<I>(v) = x - get<each.operand[1]>(u, v) * quotient;
+        slot<I>(v) =
+            arithmetic<typename arithmetic<V>::integer>::rest(x, get<each.operand[1]>(u, v), quotient);
       else
         slot<I>(v) = quotient;
     } else if constexpr (is_apply<primitive::select_op>(each)) {

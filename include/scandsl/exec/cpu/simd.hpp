@@ -148,12 +148,13 @@ struct arithmetic<xsimd::batch<T, A>> {
       numerators[i] = arithmetic<T>::floor_divide(numerators[i], denominators[i]);
     return pack::load_aligned(numerators);
   }
-  /// In unsigned numbers, as for one integer.
-  static pack modulo(pack x, pack y) {
+  /// In unsigned numbers, as of one integer.
+  static pack rest(pack x, pack y, pack quotient) {
     using wrapping = xsimd::batch<std::make_unsigned_t<T>, A>;
-    const wrapping multiple = std::bit_cast<wrapping>(y) * std::bit_cast<wrapping>(floor_divide(x, y));
+    const wrapping multiple = std::bit_cast<wrapping>(y) * std::bit_cast<wrapping>(quotient);
     return std::bit_cast<pack>(std::bit_cast<wrapping>(x) - multiple);
   }
+  static pack modulo(pack x, pack y) { return rest(x, y, floor_divide(x, y)); }
   /// The condition may come from numbers of the same size.
   template <class U> static pack select(xsimd::batch_bool<U, A> condition, pack x, pack y) {
     return xsimd::select(std::bit_cast<truth>(condition), x, y);

@@ -531,7 +531,8 @@ __device__ __forceinline__ states<Group, C> shuffle_from(const states<Group, C>&
 }
 
 /// Whether the scan's combine multiplies. Adding and comparing make no NaN that a walk in order would not
-/// make; nor do log-sums, which multiply sums of at most as many as there are elements by 1 or less.
+/// make; nor do log-sums, which multiply by 1 or less: sums in frames have largest_sum to be below, and 2^24
+/// tiles' of them stay finite; others are at most as many as there are elements.
 template <class Group, int Scan> constexpr bool find_scales() {
   if (is_log_sum<Group, Scan>) return false;
   node_list roots;

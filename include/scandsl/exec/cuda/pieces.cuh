@@ -194,11 +194,13 @@ template <class K, class Strip> struct piece_worker {
     thread.load_still();
     wait_for_last();  // so far nothing has been read that the fold writes, and nothing written that it reads
     begin_lanes();
-    if (!take_preceding()) {
-      finish_stages();
-      wait_for_all(threads);  // the exchange is another's now
-      return walk_from_start<K, Strip>(a, of, shared);
-    }
+    [[maybe_unused]] const bool fit = take_preceding();
+    if constexpr (may_overflow)
+      if (!fit) {
+        finish_stages();
+        wait_for_all(threads);  // the exchange is another's now
+        return walk_from_start<K, Strip>(a, of, shared);
+      }
     if constexpr (!only_folds)
       if (!walk_tiles(mine)) return;
     end_lanes();
