@@ -43,6 +43,7 @@ template <class T> void check_quotients(std::uint64_t seed) {
       for (std::size_t i = 0; i < pack::size; ++i) {
         CAPTURE(x[i], y[i]);
         REQUIRE(quotient[i] == arithmetic<T>::floor_divide(x[i], y[i]));
+        REQUIRE(rest[i] == arithmetic<T>::modulo(x[i], y[i]));
         if (y[i] > 0) {
           REQUIRE(rest[i] >= 0);
           REQUIRE(rest[i] < y[i]);
