@@ -6,6 +6,9 @@ function(scandsl_own_target target)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     list(APPEND cxx -Wno-uninitialized -Wno-maybe-uninitialized)
   endif()
+  # Where a compiler joins a product and a sum, depends on what is around them: the same steps in two loops
+  # would differ by their last bits, and results by the number of threads. What shall be joined says fma.
+  list(APPEND cxx -ffp-contract=off)
   if(SCANDSL_NATIVE)
     list(APPEND cxx -march=native)
   endif()

@@ -62,7 +62,7 @@ def _commands(source: Path, cuda_architectures: Sequence[str] | None) -> list[li
     folders = [*_own_folders(), _torch / "include"]
     includes = [flag for folder in folders for flag in ("-isystem", str(folder))]
     common = [*_FLAGS, *includes, f"-DTORCH_TARGET_VERSION={_TARGET}"]
-    cpu = [_cxx(), *common, *_HOST_FLAGS, "-march=native", "-x", "c++"]
+    cpu = [_cxx(), *common, *_HOST_FLAGS, "-march=native", "-ffp-contract=off", "-x", "c++"]
     if nvcc is None:
         return [cpu]
     host = [part for flag in _HOST_FLAGS for part in ("-Xcompiler", flag)]

@@ -67,7 +67,8 @@ TEST_CASE("programs of several sweeps, kernels and axes", "[exec][scan]") {
       for (const std::int64_t width : {0, 1, 4, 19}) {
         scan_case c{batch, length, 0, width};
         if (width == 1) check_all({&softmax_scans, &fixed_walks}, c, ++seed);
-        check_all({&mixed_axes}, c, ++seed);
+        // Of sums of length x width products of about 1, each addition errs by 2^-24 of what it adds to.
+        check_all({&mixed_axes}, c, ++seed, std::max(1e-5, 0x1p-24 * static_cast<double>(length * width)));
       }
 }
 

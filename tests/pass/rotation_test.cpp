@@ -20,6 +20,12 @@ template <class Position, class Theta> program encoded(Position position, Theta 
   return prepare(op<"encoded">(out<"y">(b, n, d) = x(b, n, d) * cos_of_product(position, angle)));
 }
 
+bool may_turn(const program& p, const char* along) {
+  const int axis = p.find_axis(make_name(along));
+  for (int i = 0; i < p.nodes.count; ++i)
+    if (may_turn_along(p, i, axis)) return true;
+  return false;
+}
 bool rotates(const program& p, const char* along) {
   const int axis = p.find_axis(make_name(along));
   for (int i = 0; i < p.nodes.count; ++i)
@@ -51,6 +57,28 @@ TEST_CASE("else it does not", "[pass][rotation]") {
   CHECK_FALSE(rotates(encoded(index(n) / 2, theta(d)), "n"));
   CHECK_FALSE(rotates(encoded(index(n) % 7, theta(d)), "n"));
   CHECK_FALSE(rotates(encoded(index(n), theta(n)), "n"));
+}
+
+TEST_CASE("where it may advance by one, or stay, it may turn", "[pass][rotation]") {
+  // [doc:may_turn]
+  CHECK(may_turn(encoded(given(b, n), theta(d)), "n"));
+  CHECK(may_turn(encoded(given(b, n), theta(d)), "b"));
+  CHECK(may_turn(encoded(index(n) / 2 + offset, theta(d)), "n"));
+  CHECK(may_turn(encoded(select(index(n) < offset, 0, index(n) % 7), theta(d)), "n"));
+  CHECK_FALSE(may_turn(encoded(index(n), theta(d)), "n"));  // which rotates
+  // [/doc:may_turn]
+  CHECK_FALSE(may_turn(encoded(index(n) % 7, theta(n)), "n"));
+  CHECK_FALSE(may_turn(encoded(index(n) % 7, theta(d)), "b"));
+}
+
+TEST_CASE("most likely along the axis whose positions are counted", "[pass][rotation]") {
+  const auto turns = [](const program& p) {
+    const int axis = axis_to_turn_along(p);
+    return axis < 0 ? std::string_view("none") : p.axes[axis].view();
+  };
+  CHECK(turns(encoded(select(offset != 0, given(b, n), index(n)), theta(d))) == "n");
+  CHECK(turns(encoded(given(b), theta(d))) == "b");
+  CHECK(turns(encoded(offset, theta(d))) == "none");
 }
 
 TEST_CASE("maps are walked along the axis on which they rotate; scans stay on theirs", "[pass][rotation]") {

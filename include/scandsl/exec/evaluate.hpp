@@ -15,8 +15,9 @@ namespace scandsl {
 
 template <int I> using index_constant = std::integral_constant<int, I>;
 
+/// Inlined whatever else is: a scan's state would go through memory from step to step.
 template <int... I, class F>
-SCANDSL_HD constexpr void for_each_index(std::integer_sequence<int, I...>, F&& f) {
+SCANDSL_INLINE constexpr void for_each_index(std::integer_sequence<int, I...>, F&& f) {
   (f(index_constant<I>{}), ...);
 }
 
@@ -145,7 +146,7 @@ template <class Ref, int S, unsigned Live> struct combiner {
 
   template <class V> using states = std::array<V, static_cast<std::size_t>(components)>;
 
-  template <class V> SCANDSL_HD static void apply(states<V>& left, const states<V>& right) {
+  template <class V> SCANDSL_INLINE static void apply(states<V>& left, const states<V>& right) {
     using sequence = sequence_of<combiner>;
     node_slots<Ref, V, sequence> slots;
     for_each_index(sequence{}, [&]<int I>(index_constant<I>) {

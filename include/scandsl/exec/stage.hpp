@@ -93,6 +93,15 @@ template <class Memory, int I> constexpr bool remembers() {
     return false;
 }
 
+/// Whether what a stage computes for nodes alone that its memory has already is left out. (A compiler sees
+/// that, too, where nothing is fetched for them; but it takes time.)
+template <class Memory> constexpr bool leaves_out_unread() {
+  if constexpr (requires { Memory::leaves_out; })
+    return Memory::leaves_out;
+  else
+    return false;
+}
+
 /// Whether node I divides integers by a parameter or an element of a table that is always bound: numbers
 /// known at launch.
 template <class Group, int I> constexpr bool find_divides_by_launch_number() {
@@ -182,14 +191,15 @@ template <class Group, stage_kind Kind, int Index> struct stage {
   /// step of a scan and calls those two with its states before and after the step. For log-sums (m, s) whose
   /// m stays as it is (memory.in_frame, if there is such a constant), memory.exp_in_frame(x, m) gives exp(x -
   /// m), memory.share(x, s) x / s, and memory.log_of_sum(s) log(s). memory.remembered<I>() gives a node that
-  /// need not be computed again (memory.remembered_at says which). With takes_branches what a uniform select
-  /// leaves out is skipped, else both sides are computed.
+  /// need not be computed again (memory.remembered_at says which); with leaves_out, nor is what it is made
+  /// of. With takes_branches what a uniform select leaves out is skipped, else both sides are computed.
   template <class T, class V, class Memory>
   SCANDSL_HD static void evaluate(uniforms<T>& u, variables<V>& v, Memory&& memory) {
     for_each_index(instructions{}, [&]<int I>(index_constant<I>) {
       if constexpr (I < 0) {
         advance<-1 - I>(u, v, memory);
-      } else {
+      } else if constexpr (!leaves_out_unread<std::remove_cvref_t<Memory>>() ||
+                           is_read<std::remove_cvref_t<Memory>>[I]) {
         if (!std::remove_cvref_t<Memory>::takes_branches || wanted<I>(u)) compute<I>(u, v, memory);
       }
     });
@@ -208,6 +218,40 @@ template <class Group, stage_kind Kind, int Index> struct stage {
   }
 
 private:
+  /// Whether component k of scan s's elements is wanted: of a memory with wants_element(s, k), which then has
+  /// no other use for what the stage computes.
+  template <class Memory> static constexpr bool wants_element(int s, int k) {
+    if constexpr (requires { Memory::wants_element(s, k); })
+      return Memory::wants_element(s, k);
+    else
+      return true;
+  }
+  /// Which nodes the stage reads, by number, where Memory remembers some.
+  template <class Memory>
+  static constexpr std::array<bool, max_nodes> is_read = [] {
+    std::array<bool, max_nodes> read{};
+    const auto mark = [&](node_id i) {
+      if (i != no_node) read[static_cast<std::size_t>(i)] = true;
+    };
+    if constexpr (!requires { Memory::wants_element(0, 0); }) {
+      for (const std::int16_t store : stage_of<Group, Kind, Index>.stores)
+        mark(Group::value.stores[store].value);
+      for (const node_id kept : stage_of<Group, Kind, Index>.keeps) mark(kept);
+    }
+    for (const std::int16_t each : stage_of<Group, Kind, Index>.instructions)
+      if (each < 0)
+        for (int k = 0; k < Group::value.scans[-1 - each].components; ++k)
+          if (wants_element<Memory>(-1 - each, k)) mark(Group::value.scans[-1 - each].element[k]);
+    for_each_index(std::make_integer_sequence<int, Group::value.nodes.count>{},
+                   [&]<int N>(index_constant<N>) {
+                     constexpr int i = Group::value.nodes.count - 1 - N;
+                     if constexpr (from<i> == source::computed && !remembers<Memory, i>())
+                       if (read[static_cast<std::size_t>(i)])
+                         for (const node_id o : Group::value.nodes[i].operand) mark(o);
+                   });
+    return read;
+  }();
+
   template <int I, class T, class V, int Lanes, class Memory>
   SCANDSL_HD static void compute_lanes(uniforms<T>& u, variables<V> (&v)[Lanes], Memory& memory) {
     constexpr node each = node_at<Group, I>;
@@ -342,7 +386,8 @@ private:
     constexpr scan_decl scan = scan_at<Group, S>;
     std::array<V, static_cast<std::size_t>(scan.components)> element{};
     for_each_index(std::make_integer_sequence<int, scan.components>{}, [&]<int K>(index_constant<K>) {
-      if constexpr (from<scan.element[K]> != source::unused)
+      if constexpr (from<scan.element[K]> != source::unused &&
+                    wants_element<std::remove_cvref_t<Memory>>(S, K))
         std::get<K>(element) = get<scan.element[K]>(u, v);
     });
     memory.advance(

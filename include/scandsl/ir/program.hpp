@@ -155,6 +155,7 @@ struct scan_decl {
   std::int16_t segment_axis = -1;       ///< axis that numbers the packed sequences
   std::int16_t components = 0;
   bool log_sum = false;         ///< the state is (m, s), worth m + log(s) for any m: see pass/log_sum.hpp
+  bool joins_log_sum = false;   ///< the state is (m, s) and sums of exp(x - m) times something
   std::int16_t scaled_by = -1;  ///< a log-sum in units of whose s the states are: see pass/telescope.hpp
   double identity[max_components] = {};
   node_id initial[max_components] = {};  ///< no_node: the identity
@@ -165,8 +166,8 @@ struct scan_decl {
   constexpr bool operator==(const scan_decl& other) const {
     if (axis != other.axis || reversed != other.reversed || reverse_parameter != other.reverse_parameter ||
         every != other.every || offsets != other.offsets || segment_axis != other.segment_axis ||
-        components != other.components || log_sum != other.log_sum || scaled_by != other.scaled_by ||
-        axes != other.axes)
+        components != other.components || log_sum != other.log_sum || joins_log_sum != other.joins_log_sum ||
+        scaled_by != other.scaled_by || axes != other.axes)
       return false;
     for (int k = 0; k < components; ++k)
       if (std::bit_cast<std::uint64_t>(identity[k]) != std::bit_cast<std::uint64_t>(other.identity[k]) ||

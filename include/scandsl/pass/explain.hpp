@@ -26,6 +26,10 @@ inline std::string kernel_text(const cpu_plan& all, int index) {
     text += message("    pieces: few long rows, so each is cut into pieces of ", piece_policy::length,
                     " and ", piece_policy::packs * all.device.pack_width,
                     " of them go side by side: reduce, chain, scan\n");
+  else if (k.plan.mode == cpu_schedule::rows)
+    text += message("    rows: packs of ", all.device.pack_width, " elements of a row, ",
+                    row_policy::rows_of_unit(k.plan.nests.front().steps()),
+                    " rows at a time, shared by the threads\n");
   else
     text += message("    lanes: strips of ", k.packs_a_strip, " x ", all.device.pack_width,
                     " lanes side by side, shared by the threads\n");

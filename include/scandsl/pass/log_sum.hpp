@@ -17,6 +17,7 @@ constexpr int declare_log_sum(rewriting& copy, int old, const weighted_sum_list&
   for (const weighted_sum& each : joined)
     if (each.log_sum == old) s.element[s.components++] = weight_of(copy, each);
   s.log_sum = s.components == 2;
+  s.joins_log_sum = !s.log_sum;
   const term m(b, b.placeholder(opcode::left, 0)), k(b, b.placeholder(opcode::right, 0));
   const term top = max(m, k), shrink = exp_difference(min(m, k), top);
   s.combined[0] = top.id;

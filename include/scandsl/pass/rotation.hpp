@@ -21,6 +21,28 @@ constexpr bool advances_evenly(const program& p, int i, int axis) {
          advances_evenly(p, n.operand[0], axis);
 }
 
+/// Whether a whole number follows at every position along an axis from the position, from loads, and from
+/// what does not vary along it.
+constexpr bool follows_position(const program& p, int i, int axis) {
+  const node& n = p.nodes[i];
+  if (!varies_along(n, axis) || n.op == opcode::index || n.op == opcode::load) return true;
+  if (n.op != opcode::apply) return false;
+  for (const node_id o : n.operand)
+    if (o != no_node && !follows_position(p, o, axis)) return false;
+  return true;
+}
+
+/// Whether it is made of the position along the axis, and not of loads alone.
+constexpr bool counts_positions(const program& p, int i, int axis) {
+  const node& n = p.nodes[i];
+  if (!varies_along(n, axis)) return false;
+  if (n.op == opcode::index) return true;
+  if (n.op == opcode::load) return p.tensors[n.target].role == tensor_role::positions;
+  for (const node_id o : n.operand)
+    if (o != no_node && counts_positions(p, o, axis)) return true;
+  return false;
+}
+
 }  // namespace detail
 
 constexpr bool is_sine_or_cosine_of_product(const node& n) {
@@ -34,19 +56,44 @@ constexpr bool rotates_along(const program& p, int i, int axis) {
          !detail::varies_along(p.nodes[n.operand[1]], axis) && detail::advances_evenly(p, n.operand[0], axis);
 }
 
-/// Of a program without scans, in which any axis may be walked: the one along which the most sines and
-/// cosines rotate; -1 where none do.
-constexpr int axis_to_rotate_along(const program& p) {
+/// Whether node i is a sine or a cosine whose position is a whole number that may advance by one from most
+/// steps along an axis to the next, or stay: on a grid, or as given. Whether it does is seen at run time.
+constexpr bool may_turn_along(const program& p, int i, int axis) {
+  const node& n = p.nodes[i];
+  return axis >= 0 && is_sine_or_cosine_of_product(n) && detail::varies_along(n, axis) &&
+         !detail::varies_along(p.nodes[n.operand[1]], axis) && is_integer(p.nodes[n.operand[0]]) &&
+         !detail::advances_evenly(p, n.operand[0], axis) && detail::follows_position(p, n.operand[0], axis);
+}
+
+/// How likely node i turns along an axis: surely or likely, for it counts positions along it; perhaps, as the
+/// numbers are that are loaded there; not at all.
+constexpr int likelihood_to_turn(const program& p, int i, int axis) {
+  if (!rotates_along(p, i, axis) && !may_turn_along(p, i, axis)) return 0;
+  return detail::counts_positions(p, p.nodes[i].operand[0], axis) ? 2 : 1;
+}
+
+/// The axis for which turns(program, node, axis), summed over the nodes, is the most; -1 where it is 0.
+template <class Turns> constexpr int axis_of_most(const program& p, Turns turns) {
   int best = -1, most = 0;
-  for (int a = 0; a < p.axes.count && p.scans.count == 0; ++a) {
+  for (int a = 0; a < p.axes.count; ++a) {
     int count = 0;
-    for (int i = 0; i < p.nodes.count; ++i) count += rotates_along(p, i, a) ? 1 : 0;
+    for (int i = 0; i < p.nodes.count; ++i) count += turns(p, i, a);
     if (count > most) {
       most = count;
       best = a;
     }
   }
   return best;
+}
+
+/// Of a program without scans, in which any axis may be walked: the one along which the most sines and
+/// cosines rotate; -1 where none do.
+constexpr int axis_to_rotate_along(const program& p) {
+  return p.scans.count > 0 ? -1 : axis_of_most(p, rotates_along);
+}
+/// ... are most likely to turn.
+constexpr int axis_to_turn_along(const program& p) {
+  return p.scans.count > 0 ? -1 : axis_of_most(p, likelihood_to_turn);
 }
 
 }  // namespace scandsl

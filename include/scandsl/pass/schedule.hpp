@@ -1,5 +1,6 @@
 #pragma once
 #include "scandsl/ir/builder.hpp"
+#include "scandsl/pass/reduction.hpp"
 #include "scandsl/pass/rotation.hpp"
 
 /// How one kernel program is walked: an axis, one or more sweeps along it, and what is computed where.
@@ -340,7 +341,9 @@ struct stream_read {
 struct walk_stage {
   bool reversed = false;
   bool has_scans = false;
-  bool rotates = false;  ///< sines and cosines of positions that are integers follow from those a step before
+  /// Of positions that are integers, sines and cosines follow from those a step before, or may
+  /// (rotation.hpp).
+  bool rotates = false;
   std::int16_t reverse_parameter = -1;
   fixed_list<stream_read, 32> reads;
   fixed_list<stream_read, 32> gathers;
@@ -356,11 +359,19 @@ struct walk_table {
   int streams = 0;
   bool uses_last = false;
   bool rotates = false;  ///< sines and cosines follow from those of the step before (pass/rotation.hpp)
+  bool reduces = false;  ///< scans do nothing but reduce the axis, in any order (pass/reduction.hpp)
   walk_stage sweep[max_sweeps], aggregate[max_sweeps], boundary[max_sweeps + 1];
   int rounds[max_sweeps] = {};
   std::int8_t sweep_of_scan[max_scans] = {}, round_of_scan[max_scans] = {};
   std::uint16_t live_components[max_scans] = {};  ///< as bits: what a sequential sweep carries
 };
+
+/// Whether sines and cosines of positions that are integers rotate, or may, in a sweep.
+constexpr bool any_rotates(const walk_table& table) {
+  bool any = false;
+  for (int i = 0; i < table.sweeps; ++i) any = any || table.sweep[i].rotates;
+  return any;
+}
 
 namespace detail {
 constexpr walk_stage summarise(const program& p, const schedule& s, const stage_schedule& from) {
@@ -374,8 +385,10 @@ constexpr walk_stage summarise(const program& p, const schedule& s, const stage_
     if (from.from[i] == source::memory || from.from[i] == source::kept || from.from[i] == source::scratch)
       to.reads.push_back(read);
     if (from.from[i] == source::computed && p.nodes[i].op == opcode::gather) to.gathers.push_back(read);
-    to.rotates = to.rotates || (from.from[i] == source::computed && rotates_along(p, i, s.axis) &&
-                                is_integer(p.nodes[p.nodes[i].operand[0]]));
+    to.rotates =
+        to.rotates || (from.from[i] == source::computed &&
+                       ((rotates_along(p, i, s.axis) && is_integer(p.nodes[p.nodes[i].operand[0]])) ||
+                        may_turn_along(p, i, s.axis)));
   }
   for (const node_id kept : from.keeps) to.keeps.push_back(s.stream_of[kept]);
   return to;
@@ -389,6 +402,7 @@ constexpr walk_table make_walk_table(const program& p, const schedule& s) {
   table.space = s.space;
   table.sweeps = s.sweeps;
   table.streams = s.streams;
+  table.reduces = is_reduction(p);
   for (const node& n : p.nodes) table.uses_last = table.uses_last || n.op == opcode::last;
   for (int i = 0; i < p.nodes.count; ++i) table.rotates = table.rotates || rotates_along(p, i, s.axis);
   for (int i = 0; i < s.sweeps; ++i) {

@@ -13,7 +13,7 @@ inline constexpr int max_kernels = 16;
 struct kernel_programs {
   fixed_list<program, max_kernels> programs;
   int walked_axis[max_kernels] = {};
-  /// The axis to walk where that one is short; -1: none.
+  /// Another axis to walk, for those whose angles can turn along it, and where the first is short; -1: none.
   int other_axis[max_kernels] = {};
 };
 
@@ -230,7 +230,8 @@ constexpr kernel_programs split(const program& p) {
       axis = axis_to_rotate_along(kernel);
       if (axis < 0) {
         axis = detail::axis_to_hoist_from(kernel, space);
-        if (axis >= 0) other = detail::axis_to_look_up_from(kernel, space, axis);
+        if (axis >= 0) other = axis_to_turn_along(kernel);
+        if (axis >= 0 && other < 0) other = detail::axis_to_look_up_from(kernel, space, axis);
       }
     }
     const int number = result.programs.push_back(kernel);

@@ -1,5 +1,6 @@
 #pragma once
 #include "scandsl/exec/cpu/pieces.hpp"
+#include "scandsl/exec/cpu/rows.hpp"
 #include "scandsl/exec/validate.hpp"
 
 namespace scandsl::cpu_detail {
@@ -26,6 +27,8 @@ public:
       if (nest.lane_count() == 0) continue;
       if (plan.mode == cpu_schedule::pieces)
         run_pieces(nest);
+      else if (plan.mode == cpu_schedule::rows)
+        run_rows(nest);
       else
         run_lanes(nest);
     }
@@ -64,6 +67,13 @@ private:
       }
       s.boundary(sweeps);
     });
+  }
+
+  void run_rows(const loop_nest& nest) {
+    std::vector<row_walk<C>> walks;
+    for (int t = 0; t < device.threads; ++t) walks.emplace_back(context, nest);
+    parallel_for(walks.front().units(), device.threads,
+                 [&](std::int64_t unit, int thread) { walks[static_cast<std::size_t>(thread)].run(unit); });
   }
 
   /// Few long rows: one after the other, each in parallel.

@@ -203,7 +203,7 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
       const int packs = std::min(most_packs, frame.packs - first);
       typename rotation::angles by[most_packs];
       for (int i = 0; i < packs && frame.steps > 1; ++i)
-        by[i] = rotation::between(u, here{frame, first + i, 0, carries}, here{frame, first + i, 1, carries});
+        by[i] = rotation::of_step(u, here{frame, first + i, 0, carries}, here{frame, first + i, 1, carries});
       for (std::int64_t low = 0; low < frame.steps; low += rotation_steps) {
         const std::int64_t high = std::min(frame.steps, low + rotation_steps);
         for (int i = 0; i < packs; ++i) {
@@ -212,7 +212,7 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
           for (std::int64_t step = low;;) {
             evaluate(rotated_position<here, rotation>{{frame, first + i, step, carries}, rotating}, u);
             if (++step == high) break;
-            rotating.advance(by[i]);
+            rotating.advance(by[i], u, here{frame, first + i, step, carries});
           }
         }
       }

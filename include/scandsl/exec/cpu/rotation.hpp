@@ -7,36 +7,65 @@ namespace scandsl::cpu_detail {
 
 /// What rotates in one pack, where positions are integers: four multiplications a step in place of an exact
 /// product and two polynomials. Steps between integers are exact however far they are, so that it does not
-/// matter where they are taken.
+/// matter where they are taken. Positions that need not advance by the same (on a grid) are looked at at
+/// every step: those that advance by one turn, those that stay are as they were, and of others the angles are
+/// computed anew.
 template <class Group, stage_kind Kind, int Index, class C> class pack_rotation {
   using pack = xsimd::batch<C>;
   using math = arithmetic<pack>;
+  using integer = typename math::integer;
   using here = stage<Group, Kind, Index>;
 
 public:
   /// Not in float64.
-  using pairs = rotating_pairs<Group, Kind, Index, !std::is_same_v<C, double>, false>;
+  using pairs = rotating_pairs<Group, Kind, Index, rotation_choice{!std::is_same_v<C, double>, false, true}>;
   static constexpr int count = pairs::list.count, slots = count > 0 ? count : 1;
   /// Cosine and sine of an angle for each pair.
   struct angles {
     pack cosine[slots], sine[slots];
   };
 
-  /// Those between two steps, which stay the same along a pack's walk. at(step): what the stage reads there.
-  template <class Uniforms, class At> static angles between(Uniforms& u, const At& first, const At& second) {
-    return exact_angles(
-        u, first, [&]<int I>(index_constant<I>) { return position<I>(u, second) - position<I>(u, first); });
+  /// Those of one step, which stay the same along a pack's walk. `first`, `second`: what the stage reads at
+  /// its first two steps.
+  template <class Uniforms, class At> static angles of_step(Uniforms& u, const At& first, const At& second) {
+    angles result;
+    for_each_pair([&]<int K, int I>(index_constant<K>, index_constant<I>) {
+      if constexpr (pairs::is_even(I))
+        set_exact<K, I>(result, u, first, position<I>(u, second) - position<I>(u, first));
+      else
+        set_exact<K, I>(result, u, first, integer(1));
+    });
+    return result;
   }
   /// Starts anew, from the exact product.
   template <class Uniforms, class At> void start(Uniforms& u, const At& at) {
-    now = exact_angles(u, at, [&]<int I>(index_constant<I>) { return position<I>(u, at); });
+    for_each_pair([&]<int K, int I>(index_constant<K>, index_constant<I>) {
+      last[K] = position<I>(u, at);
+      set_exact<K, I>(now, u, at, last[K]);
+    });
   }
-  void advance(const angles& by) {
-    for (int k = 0; k < count; ++k) {
-      const pack c = now.cosine[k], s = now.sine[k];
-      now.cosine[k] = math::fma(-s, by.sine[k], c * by.cosine[k]);
-      now.sine[k] = math::fma(c, by.sine[k], s * by.cosine[k]);
-    }
+  /// Goes on to the next step, at which the stage reads `at`.
+  template <class Uniforms, class At> void advance(const angles& by, Uniforms& u, const At& at) {
+    for_each_pair([&]<int K, int I>(index_constant<K>, index_constant<I>) {
+      if constexpr (pairs::is_even(I)) {
+        turn(K, by.cosine[K], by.sine[K]);
+      } else {
+        const integer before = last[K];
+        last[K] = position<I>(u, at);
+        const integer step = last[K] - before;
+        const auto advances = step == integer(1), stays = step == integer(0);
+        if (xsimd::all(advances)) {
+          turn(K, by.cosine[K], by.sine[K]);
+        } else if (xsimd::all(advances | stays)) {
+          const auto turns = math::truth_of(advances);
+          if (xsimd::any(advances))
+            turn(K, math::select(turns, by.cosine[K], pack(C(1))),
+                 math::select(turns, by.sine[K], pack(C(0))));
+        } else {
+          set_exact<K, I>(now, u, at, last[K]);
+        }
+      }
+    });
   }
   template <int I> pack value() const {
     constexpr int k = pairs::pair_of(I);
@@ -45,22 +74,24 @@ public:
 
 private:
   angles now;
+  integer last[slots];  ///< the position
 
-  template <class Uniforms, class At, class F>
-  static angles exact_angles(Uniforms& u, const At& at, F&& position_of) {
-    angles result;
-    for_each_pair([&]<int K, int I>(index_constant<K>, index_constant<I> node) {
-      const pack half_turns = math::half_turns_of_product(position_of(node), theta<I>(u, at));
-      result.cosine[K] = math::cospi(half_turns);
-      result.sine[K] = math::sinpi(half_turns);
-    });
-    return result;
+  void turn(int k, pack cosine, pack sine) {
+    const pack c = now.cosine[k], s = now.sine[k];
+    now.cosine[k] = math::fma(-s, sine, c * cosine);
+    now.sine[k] = math::fma(c, sine, s * cosine);
+  }
+  template <int K, int I, class Uniforms, class At>
+  static void set_exact(angles& result, Uniforms& u, const At& at, integer position) {
+    const pack half_turns = math::half_turns_of_product(position, theta<I>(u, at));
+    result.cosine[K] = math::cospi(half_turns);
+    result.sine[K] = math::sinpi(half_turns);
   }
   template <class F> static void for_each_pair(F&& f) {
     for_each_index(std::make_integer_sequence<int, count>{},
                    [&]<int K>(index_constant<K> k) { f(k, index_constant<pairs::list[K]>{}); });
   }
-  template <int I, class Uniforms, class At> static auto position(Uniforms& u, const At& at) {
+  template <int I, class Uniforms, class At> static integer position(Uniforms& u, const At& at) {
     return value_alone<here, Group, Group::value.nodes[I].operand[0], pack>(u, at);
   }
   template <int I, class Uniforms, class At> static pack theta(Uniforms& u, const At& at) {
@@ -71,6 +102,7 @@ private:
 /// What a stage reads at one step, to which what rotates is known.
 template <class Position, class Rotation> struct rotated_position : Position {
   const Rotation& rotation;
+  static constexpr bool leaves_out = true;
   template <int I> static constexpr int remembered_at = Rotation::pairs::pair_of(I);
   template <int I> auto remembered() const { return rotation.template value<I>(); }
 };

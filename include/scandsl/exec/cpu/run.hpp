@@ -32,12 +32,15 @@ template <const program& P, int K, bool Other> struct kernel_group {
   static constexpr const program& value = kernel_program<P, K>;
   static constexpr const schedule& plan = Other ? other_schedule<P, K> : kernel_schedule<P, K>;
 };
-/// Calls f(whether it is the other one) for the way to walk kernel program K.
+/// Calls f(whether it is the other one) for the way to walk kernel program K: that along which angles may
+/// turn, which they do not in float64, else the first, but where it is short.
 template <const program& P, int K, class F>
-decltype(auto) with_walk(const iteration_space& of_kernel, F&& f) {
-  if constexpr (has_other_walk<P, K>)
-    if (of_kernel.extent[static_cast<std::size_t>(kernels_of<P>.walked_axis[K])] < walk_policy::fewest_steps)
+decltype(auto) with_walk(const iteration_space& of_kernel, bool in_double, F&& f) {
+  if constexpr (has_other_walk<P, K>) {
+    const std::int64_t steps = of_kernel.extent[static_cast<std::size_t>(kernels_of<P>.walked_axis[K])];
+    if ((any_rotates(other_table<P, K>) && !in_double) || steps < walk_policy::fewest_steps)
       return f(std::true_type{});
+  }
   return f(std::false_type{});
 }
 
@@ -69,6 +72,11 @@ template <const program& P, int K, bool Other, class C> kernel_set<C> make_kerne
   for_each_index(std::make_integer_sequence<int, sweeps + 1>{}, [&]<int I>(index_constant<I>) {
     set.boundary[I] = stage_kernel<group, stage_kind::boundary, I, C>::run;
   });
+  if constexpr (is_reduction(group::value)) {
+    set.rows = row_kernel<group, C>::run;
+    set.row_axis = row_kernel<group, C>::axis;
+    set.value_rows = row_kernel<group, C>::value_rows;
+  }
   return set;
 }
 
@@ -107,9 +115,10 @@ void run_as(const cpu& executor, const problem& bound, const iteration_space& sp
             view.data = scratch.get(kernel.tensors[t].id, count);
           }
         const iteration_space of_kernel = make_iteration_space(kernel, part);
-        with_walk<source, K>(of_kernel, [&]<bool Other>(std::bool_constant<Other>) {
-          run_kernel<C>(make_kernel_set<source, K, Other, C>(), part, of_kernel, threads_of(executor));
-        });
+        with_walk<source, K>(
+            of_kernel, std::is_same_v<C, double>, [&]<bool Other>(std::bool_constant<Other>) {
+              run_kernel<C>(make_kernel_set<source, K, Other, C>(), part, of_kernel, threads_of(executor));
+            });
       });
 }
 
@@ -153,7 +162,7 @@ template <const program& P, class... B> cpu_plan plan(const cpu& executor, const
         const problem part = kernel_problem(P, bound, kernel_program<source, K>, space,
                                             in_double ? dtype::float64 : dtype::float32);
         cpu_detail::with_walk<source, K>(
-            make_iteration_space(kernel_program<source, K>, part),
+            make_iteration_space(kernel_program<source, K>, part), in_double,
             [&]<bool Other>(std::bool_constant<Other>) {
               const walk_table& table = Other ? other_table<source, K> : kernel_table<source, K>;
               result.kernels.push_back(summarise_kernel(kernel_program<source, K>, table, part, device));

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "scandsl/exec/cpu/kernel.hpp"
+#include "scandsl/exec/cpu/row_kernel.hpp"
 #include "scandsl/exec/cpu/staging.hpp"
 #include "scandsl/pass/cpu_plan.hpp"
 
@@ -16,6 +16,8 @@ template <class C, class Instructions = xsimd::default_arch> struct kernel_set {
   kernel<C> boundary[max_sweeps + 1] = {}, sweep[max_sweeps] = {}, aggregate[max_sweeps] = {};
   void (*combine)(int scan, C* left,
                   const C* right) = nullptr;  ///< left = combine(left, right), all components
+  row_function<C> rows = nullptr;             ///< of a program that only reduces
+  int row_axis = -1, value_rows = 0;          ///< of row_kernel
 };
 
 /// Memory that only grows and is not initialised.
@@ -173,7 +175,8 @@ private:
         std::clamp<std::int64_t>(strip_policy::tile_bytes / (pitch * static_cast<std::int64_t>(sizeof(C))), 1,
                                  strip_policy::longest_tile);
     // What rotates begins with a tile, and where that is has to be the same for any number of packs.
-    if (table.rotates) tile_steps = std::max<std::int64_t>(tile_steps / rotation_steps, 1) * rotation_steps;
+    if (any_rotates(table))
+      tile_steps = std::max<std::int64_t>(tile_steps / rotation_steps, 1) * rotation_steps;
     const std::size_t tile = static_cast<std::size_t>(tile_steps) * wide,
                       stores = static_cast<std::size_t>(p.stores.count);
     carries.grow(static_cast<std::size_t>(p.scans.count * max_components) * wide);

@@ -6,6 +6,7 @@
 #include "scandsl/exec/cuda/float64.cuh"
 #include "scandsl/exec/cuda/memory.cuh"
 #include "scandsl/exec/stage.hpp"
+#include "scandsl/pass/reduction.hpp"
 #include "scandsl/pass/telescope.hpp"
 
 /// One kernel program with its types: what the schedules are templates over, and the states of its scans.
@@ -558,32 +559,13 @@ inline constexpr bool any_scales = [] {
 template <class Group, int Scan, int K>
 inline constexpr bool is_factor = scales<Group, Scan> && identity_of<Group, Scan, K> == 1.0;
 
-/// Whether it does not matter in which order the scan's elements are combined: sums, products, extrema.
-template <class Group, int Scan> constexpr bool find_commutes() {
-  bool commutes = true;
-  for (int k = 0; k < Group::value.scans[Scan].components; ++k) {
-    const node& n = Group::value.nodes[Group::value.scans[Scan].combined[k]];
-    const bool symmetric = is_apply<primitive::add_op>(n) || is_apply<primitive::multiply_op>(n) ||
-                           is_apply<primitive::max_op>(n) || is_apply<primitive::min_op>(n) ||
-                           is_apply<primitive::logaddexp_op>(n);
-    if (!symmetric) {
-      commutes = false;
-      break;
-    }
-    const node &one = Group::value.nodes[n.operand[0]], &other = Group::value.nodes[n.operand[1]];
-    const bool both = (one.op == opcode::left && other.op == opcode::right) ||
-                      (one.op == opcode::right && other.op == opcode::left);
-    commutes = commutes && both && one.target == k && other.target == k;
-  }
-  return commutes || is_log_sum<Group, Scan>;
-}
 /// Whether of the scans in Holder nothing is wanted but the last value, in whatever order it is made.
 template <class Group, class Holder> constexpr bool find_reduces() {
   bool reduces = true;
   for_each_index(sequence_of<Holder>{}, [&]<int S>(index_constant<S>) {
     constexpr int sweep = sweep_of<Group, S>;
-    reduces =
-        reduces && only_reduces<Group, sweep> && !is_replayed<Group>(sweep) && find_commutes<Group, S>();
+    constexpr bool any_order = commutes(Group::value, S);
+    reduces = reduces && only_reduces<Group, sweep> && !is_replayed<Group>(sweep) && any_order;
   });
   return reduces;
 }

@@ -8,8 +8,8 @@ namespace scandsl::cuda_detail {
 
 /// In float64 none do.
 template <class K, stage_kind Kind, int S>
-using rotating_nodes =
-    rotating_pairs<typename K::group, Kind, S, !std::is_same_v<typename K::compute, double>, true>;
+using rotating_nodes = rotating_pairs<typename K::group, Kind, S,
+                                      rotation_choice{.any = !std::is_same_v<typename K::compute, double>}>;
 
 /// What rotates along one run of a thread.
 template <class K, stage_kind Kind, int S> struct rotation {

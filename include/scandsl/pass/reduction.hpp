@@ -1,0 +1,35 @@
+#pragma once
+#include "scandsl/ir/builder.hpp"
+
+/// Scans of which only the last value is wanted: sums, extrema and the like along an axis.
+namespace scandsl {
+
+/// Whether it does not matter in which order a scan's elements are combined: sums, products, extrema,
+/// log-sums and what is summed with those.
+constexpr bool commutes(const program& p, int scan) {
+  const scan_decl& s = p.scans[scan];
+  if (s.log_sum || s.joins_log_sum) return true;
+  for (int k = 0; k < s.components; ++k) {
+    const node& n = p.nodes[s.combined[k]];
+    const bool symmetric = is_apply<primitive::add_op>(n) || is_apply<primitive::multiply_op>(n) ||
+                           is_apply<primitive::max_op>(n) || is_apply<primitive::min_op>(n) ||
+                           is_apply<primitive::logaddexp_op>(n);
+    if (!symmetric) return false;
+    const node &one = p.nodes[n.operand[0]], &other = p.nodes[n.operand[1]];
+    const bool both = (one.op == opcode::left && other.op == opcode::right) ||
+                      (one.op == opcode::right && other.op == opcode::left);
+    if (!both || one.target != k || other.target != k) return false;
+  }
+  return true;
+}
+
+/// Whether a program's scans do nothing but reduce a whole axis, in whatever order.
+constexpr bool is_reduction(const program& p) {
+  for (const node& n : p.nodes)
+    if (n.op == opcode::scan || n.op == opcode::carry) return false;
+  for (int s = 0; s < p.scans.count; ++s)
+    if (p.scans[s].every != no_node || p.scans[s].offsets >= 0 || !commutes(p, s)) return false;
+  return p.scans.count > 0;
+}
+
+}  // namespace scandsl
