@@ -103,11 +103,13 @@ TEST_CASE("reductions along rows, of any length, count and type", "[exec][rows]"
 
 TEST_CASE("rows that lie otherwise: apart, backwards, repeated", "[exec][rows][layout]") {
   std::mt19937 random(12);
-  const std::vector<layout> layouts = {
-      {.order = {1, 0}},           {.spacing = 3},
-      {.flipped = {true, false}},  {.flipped = {false, true}},
-      {.repeated = {true, false}}, {.repeated = {false, true}},
-  };
+  std::vector<layout> layouts(6);
+  layouts[0].order = {1, 0};
+  layouts[1].spacing = 3;
+  layouts[2].flipped = {true, false};
+  layouts[3].flipped = {false, true};
+  layouts[4].repeated = {true, false};
+  layouts[5].repeated = {false, true};
   for (const layout& each : layouts)
     for (const std::int64_t length : {32, 37}) {
       operands made = rows_of(random, 21, length, true);
