@@ -52,8 +52,14 @@ inline constexpr auto turned = op<"turned">(
     out<"z">(b, n, h, d) = softmax(over(d), x(b, n, h, d)) * sin_of_product(position, theta(h, d)));
 inline constexpr auto dturned = gradient(turned, x);
 
-const compiled rows_program = compile_both<rows>(), drows_program = compile_float<drows>(),
-               turned_program = compile_both<turned>(), dturned_program = compile_float<dturned>();
+/// Of one product the cosine is needed for the maximum, the sine later.
+inline constexpr auto apart =
+    op<"apart">(out<"y">(n, d) = softmax(over(d), x(n, d) * cos_of_product(given(n, d), theta(d))) *
+                                 sin_of_product(given(n, d), theta(d)));
+
+const compiled apart_program = compile_both<apart>(), rows_program = compile_both<rows>(),
+               drows_program = compile_float<drows>(), turned_program = compile_both<turned>(),
+               dturned_program = compile_float<dturned>();
 
 operands rows_of(std::mt19937& random, std::int64_t count, std::int64_t length, bool seeded) {
   operands made;
@@ -162,6 +168,21 @@ TEST_CASE("angles that turn from row to row", "[exec][rows]") {
         add_cotangents(random, made, extents, {"y", "z"});
         CHECK(mismatch(dturned_program, made, 1e-5) == "");
       }
+}
+
+TEST_CASE("a sine and a cosine of one product that are needed apart", "[exec][rows]") {
+  std::mt19937 random(17);
+  for (const dtype type : tested_types()) {
+    operands made;
+    made.inputs["x"] = random_tensor(random, {9, 50});
+    made.inputs["theta"] = random_tensor(random, {50}, 0, 1);
+    made.inputs["given"] = random_tensor(random, {9, 50}, 0, 1000);
+    for (double& each : made.inputs["given"].values) each = std::floor(each);
+    made.types["given"] = dtype::int32;
+    made.usual = type;
+    INFO(name_of(type));
+    CHECK(mismatch(apart_program, made, 4e-6) == "");
+  }
 }
 
 #ifndef SCANDSL_TEST_CUDA

@@ -226,6 +226,23 @@ private:
     else
       return true;
   }
+  /// Of the sine and the cosine of one product, computed by this stage under one guard, the other; -1: none.
+  template <int I>
+  static constexpr int twin_of = [] {
+    const node each = node_at<Group, I>;
+    int found = -1;
+    for (int i = 0; i < Group::value.nodes.count; ++i) {
+      const node& other = Group::value.nodes[i];
+      const bool are_twins =
+          (is_apply<primitive::sin_of_product_op>(each) && is_apply<primitive::cos_of_product_op>(other)) ||
+          (is_apply<primitive::cos_of_product_op>(each) && is_apply<primitive::sin_of_product_op>(other));
+      if (are_twins && other.operand[0] == each.operand[0] && other.operand[1] == each.operand[1] &&
+          stage_of<Group, Kind, Index>.from[i] == source::computed &&
+          Group::plan.guards[i] == guard_at<Group, I>)
+        found = i;
+    }
+    return found;
+  }();
   /// Which nodes the stage reads, by number, where Memory remembers some.
   template <class Memory>
   static constexpr std::array<bool, max_nodes> is_read = [] {
@@ -246,8 +263,10 @@ private:
                    [&]<int N>(index_constant<N>) {
                      constexpr int i = Group::value.nodes.count - 1 - N;
                      if constexpr (from<i> == source::computed && !remembers<Memory, i>())
-                       if (read[static_cast<std::size_t>(i)])
+                       if (read[static_cast<std::size_t>(i)]) {
                          for (const node_id o : Group::value.nodes[i].operand) mark(o);
+                         if constexpr (twin_of<i> >= 0) mark(static_cast<node_id>(twin_of<i>));
+                       }
                    });
     return read;
   }();
@@ -337,23 +356,6 @@ private:
     }
   }
 
-  /// Of the sine and the cosine of one product, computed by this stage under one guard, the other; -1: none.
-  template <int I>
-  static constexpr int twin_of = [] {
-    const node each = node_at<Group, I>;
-    int found = -1;
-    for (int i = 0; i < Group::value.nodes.count; ++i) {
-      const node& other = Group::value.nodes[i];
-      const bool are_twins =
-          (is_apply<primitive::sin_of_product_op>(each) && is_apply<primitive::cos_of_product_op>(other)) ||
-          (is_apply<primitive::cos_of_product_op>(each) && is_apply<primitive::sin_of_product_op>(other));
-      if (are_twins && other.operand[0] == each.operand[0] && other.operand[1] == each.operand[1] &&
-          stage_of<Group, Kind, Index>.from[i] == source::computed &&
-          Group::plan.guards[i] == guard_at<Group, I>)
-        found = i;
-    }
-    return found;
-  }();
   /// How many positions are computed of a gather.
   template <int I>
   static constexpr int positions_of =

@@ -133,7 +133,7 @@ private:
       const bool repeats = !operand(t).bound || row_stride(t) == 0;  // one row serves all
       const std::int64_t apart = walks(t) ? padded : 1;
       streams[s] = {tile(s), repeats ? 0 : apart};
-      if (repeats && staged[s]) continue;
+      if (staged[s]) continue;
       staged[s] = true;
       if (p.tensors[t].role == tensor_role::positions && !walks(t) && operand(t).bound) {
         const std::int64_t first = base[static_cast<std::size_t>(t)] + row * row_stride(t);
@@ -238,7 +238,7 @@ private:
   std::array<bool, max_tensors> walked{}, real{}, direct{};
   std::vector<row_stream<C>> streams, stores;
   std::vector<row_gather<width>> gathers;
-  std::vector<bool> staged;  ///< streams whose row serves all, by the stages before
+  std::vector<bool> staged;  ///< streams that a stage before has filled
   raw_buffer<C> tiles, values;
 };
 
