@@ -53,7 +53,8 @@ public:
         const integer before = last[K];
         last[K] = position<I>(u, at);
         const integer step = last[K] - before;
-        const auto advances = step == integer(1), stays = step == integer(0);
+        // From the largest integer to the least is no step of one.
+        const auto advances = step == integer(1) && last[K] > before, stays = step == integer(0);
         if (xsimd::all(advances)) {
           turn(K, by.cosine[K], by.sine[K]);
         } else if (xsimd::all(advances | stays)) {

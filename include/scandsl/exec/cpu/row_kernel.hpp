@@ -431,7 +431,8 @@ template <class Group, class C> class row_kernel {
               std::get<s>(u.of), position<stage_kind::sweep, s>{row, 0});
       if (row.number == 0 && row.frame.begins) set_angles<K, I>(row, u, integer(1), step_cosine, step_sine);
       const integer step = here - last[K];
-      if (row.number % rotation_steps == 0 || xsimd::any((step & integer(-2)) != integer(0)))
+      if (row.number % rotation_steps == 0 || xsimd::any((step & integer(-2)) != integer(0)) ||
+          xsimd::any(here < last[K]))
         set_angles<K, I>(row, u, here, cosine, sine);
       else if (xsimd::all(step == integer(1)))
         turn<K>(row);
