@@ -145,7 +145,7 @@ class _WithGradients(torch.autograd.Function):
             )
         else:
             cotangents = (loss_cotangent, lse_cotangent)
-            gradients = op.run(op.backward, *cotangents, *operands, *ctx.options, ctx.wanted)
+            gradients = op.run(op.backward, (*cotangents, *operands, *ctx.options, ctx.wanted))
         rest = iter(gradients)
         by = [next(rest) if want else None for want in ctx.wanted]
         return (*op.per_operand(by), *(None for _ in ctx.options))

@@ -38,6 +38,21 @@ TENSOR = Kind("tensor")
 INTEGERS = Kind("integers", differentiable=False)
 
 
+class Kernel:
+    """A kernel of the dispatcher.
+
+    op: the overload that torch.compile, torch.func and autograd know.
+    function: its autograd.Function.
+    no_grad: the same kernel for callers who want no gradient.
+    """
+
+    __slots__ = ("op", "function", "no_grad")
+
+    def __init__(self, op: Any) -> None:
+        self.op, overload = op, _no_grad(op)
+        self.no_grad = _guarded(op) if overload is None else overload._op
+
+
 class Operation:
     """An op of the dispatcher with its derivatives, its shapes and its batching rule.
 
@@ -68,19 +83,22 @@ class Operation:
         self.differentiable = tuple(kind.differentiable for kind in operands)
         self.outputs = len(outputs)
         self.linear = linear
-        self.forward = getattr(ops, name).default
-        self.backward = getattr(ops, f"{name}_backward").default
-        self.second = None if first_only else getattr(ops, f"{name}_double_backward").default
+        self.forward = Kernel(getattr(ops, name).default)
+        self.backward = Kernel(getattr(ops, f"{name}_backward").default)
+        self.second = None if first_only else Kernel(getattr(ops, f"{name}_double_backward").default)
         self._results = results
         self._library = torch.library.Library(namespace, "IMPL")  # the registrations live as long as it
-        self.functions = {}
         by, batched = self.of_differentiable(operands), batched or one_by_one
 
         def register(kernel, function, fake, taken, given):
-            self.functions[kernel] = function
-            self._library.impl(kernel.name(), _autograd_kernel(kernel, function), "Autograd")
-            torch.library.register_fake(kernel.name(), fake, lib=self._library)
-            torch.library.register_vmap(kernel, batched(kernel, taken, given), lib=self._library)
+            op, no_grad = kernel.op, _no_grad(kernel.op)
+            kernel.function = function
+            self._library.impl(op.name(), _autograd_kernel(op, function), "Autograd")
+            torch.library.register_fake(op.name(), fake, lib=self._library)
+            torch.library.register_vmap(op, batched(op, taken, given), lib=self._library)
+            if no_grad is not None:
+                self._library.impl(no_grad.name(), torch.library.fallthrough_kernel, "Autograd")
+                torch.library.register_fake(no_grad.name(), fake, lib=self._library)
 
         register(self.forward, _forward(self), results, operands, outputs)
         register(self.backward, _backward(self), self._backward_results, [*outputs, *operands], by)
@@ -91,25 +109,24 @@ class Operation:
     def __call__(self, *arguments: Any) -> list[Tensor]:
         """The results for the operands and then the options."""
         try:
-            return self.run(self.forward, *arguments)
+            return self.run(self.forward, arguments)
         except RuntimeError as error:
             raise explained(error) from None
 
-    def run(self, kernel: Callable | None, *arguments: Any) -> Sequence[Tensor]:
+    def run(self, kernel: Kernel | None, arguments: Sequence[Any]) -> Sequence[Tensor]:
         """A kernel's results. The dispatcher would do; without its detours the call takes half the time."""
         if kernel is None:
             raise NotImplementedError(
                 f"{self.name} has first derivatives; this is a second one, or forward mode"
             )
         if torch.compiler.is_compiling() or _transformed():
-            return kernel(*arguments)
+            return kernel.op(*arguments)
         if torch.is_grad_enabled():
             # Asking the options as well takes a quarter of a microsecond.
             tensors = arguments[: len(self.differentiable)] if kernel is self.forward else arguments
             if torch._C._any_requires_grad(*tensors):
-                return self.functions[kernel].apply(*arguments)
-        with torch._C._AutoDispatchBelowAutograd():
-            return kernel._op(*arguments)
+                return kernel.function.apply(*arguments)
+        return kernel.no_grad(*arguments)
 
     def _backward_results(self, *arguments: Any) -> list[Tensor]:
         """A gradient is like its operand."""
@@ -136,6 +153,22 @@ class Operation:
         """The other way round, None for operands without a gradient."""
         rest = iter(each)
         return [next(rest) if has else None for has in self.differentiable]
+
+
+def _no_grad(op: Any) -> Any:
+    """The overload that autograd takes no notice of (torch/kernel.hpp), which ops in Python do not have."""
+    namespace, name = op.name().split("::")
+    return getattr(getattr(getattr(torch.ops, namespace), name), "no_grad", None)
+
+
+def _guarded(op: Any) -> Callable:
+    """A call that autograd is told to stand aside for."""
+
+    def call(*arguments):
+        with torch._C._AutoDispatchBelowAutograd():
+            return op._op(*arguments)
+
+    return call
 
 
 def _transformed() -> bool:
@@ -186,7 +219,7 @@ def _forward(op: Operation) -> type:
         if not _any(cotangents) or not any(wanted):
             return (None,) * len(ctx.needs_input_grad)
         missing = (None,) * (op.outputs - len(cotangents))
-        gradients = op.run(op.backward, *cotangents, *missing, *operands, *options, wanted)
+        gradients = op.run(op.backward, (*cotangents, *missing, *operands, *options, wanted))
         return (*op.per_operand(_chosen(wanted, gradients)), *(None for _ in options))
 
     def jvp(ctx, *tangents):
@@ -194,7 +227,7 @@ def _forward(op: Operation) -> type:
         along = op.of_differentiable(tangents)
         nothing = [None] * op.outputs
         wanted = [i < ctx.results for i in range(op.outputs)] + [False] * len(along)
-        return tuple(op.run(op.second, *along, *nothing, *operands, *options, wanted))
+        return tuple(op.run(op.second, (*along, *nothing, *operands, *options, wanted)))
 
     return _function(op.forward, backward, jvp)
 
@@ -213,7 +246,7 @@ def _backward(op: Operation) -> type:
         by = [*needs[: op.outputs], *op.of_differentiable(needs[op.outputs :])]
         if not _any(along) or not any(by):
             return (None,) * len(needs)
-        gradients = _chosen(by, op.run(op.second, *along, *cotangents, *operands, *options, by))
+        gradients = _chosen(by, op.run(op.second, (*along, *cotangents, *operands, *options, by)))
         return (
             *gradients[: op.outputs],
             *op.per_operand(gradients[op.outputs :]),
@@ -227,10 +260,10 @@ def _backward(op: Operation) -> type:
         along = op.of_differentiable(of_operands)
         result = [None] * ctx.results
         if _any(of_cotangents):
-            result = op.run(op.backward, *of_cotangents, *operands, *options, wanted)
+            result = op.run(op.backward, (*of_cotangents, *operands, *options, wanted))
         if _any(along):
             by = [False] * op.outputs + list(wanted)
-            result = _sum(result, op.run(op.second, *along, *cotangents, *operands, *options, by))
+            result = _sum(result, op.run(op.second, (*along, *cotangents, *operands, *options, by)))
         return tuple(result)
 
     return _function(op.backward, backward, jvp)
@@ -253,12 +286,12 @@ def _second(op: Operation) -> type:
         of_along, of_operands = list(needs[:count]), op.of_differentiable(needs[count + op.outputs :])
         gradients = [None] * count
         if any(of_along):
-            gradients = _chosen(of_along, op.run(op.backward, *cotangents, *operands, *options, of_along))
+            gradients = _chosen(of_along, op.run(op.backward, (*cotangents, *operands, *options, of_along)))
         by_operands = [None] * count
         if any(of_operands):
             by = [False] * op.outputs + of_operands
             by_operands = _chosen(
-                of_operands, op.run(op.second, *along, *cotangents, *operands, *options, by)
+                of_operands, op.run(op.second, (*along, *cotangents, *operands, *options, by))
             )
         return (
             *gradients,
@@ -274,7 +307,7 @@ def _second(op: Operation) -> type:
         arguments = _arguments(ctx, primal=True)
         if not _any(tangents[:count]):
             return tuple(each.zero_() for each in op._second_results(*arguments))
-        return tuple(op.run(op.second, *tangents[:count], *arguments[count:]))
+        return tuple(op.run(op.second, (*tangents[:count], *arguments[count:])))
 
     return _function(op.second, backward, jvp)
 
@@ -285,12 +318,13 @@ def _third_derivative(op: Operation) -> NotImplementedError:
     )
 
 
-def _function(kernel: Callable, backward: Callable, jvp: Callable) -> type:
+def _function(kernel: Kernel, backward: Callable, jvp: Callable) -> type:
     """The autograd.Function of a kernel, for one level of torch.func or for none."""
 
+    guarded = _guarded(kernel.op)
+
     def forward(*arguments):
-        with torch._C._AutoDispatchBelowAutograd():
-            return tuple(kernel._op(*arguments))
+        return tuple(guarded(*arguments))
 
     def setup_context(ctx, inputs, output):
         tensors, others = [], []
@@ -315,7 +349,7 @@ def _function(kernel: Callable, backward: Callable, jvp: Callable) -> type:
     # Not torch.autograd.Function: its apply inspects a signature at every call, and under torch.func it
     # goes around the dispatcher.
     bases = (torch.autograd.function._SingleLevelFunction,)
-    name = kernel.name().split("::")[1]
+    name = kernel.op.name().split("::")[1]
     return type(name, bases, {key: staticmethod(each) for key, each in members.items()})
 
 

@@ -172,3 +172,15 @@ def test_minus_infinity_has_gradient_zero() -> None:
     (got,) = torch.autograd.grad(scandsl.logcumsumexp(x).nan_to_num(neginf=0).sum(), x)
     share = torch.tensor([0.5, 1.0]).softmax(0)
     torch.testing.assert_close(got, torch.stack([torch.tensor(v) for v in (0, 0, 2 + share[0], 0, share[1])]))
+
+
+def test_the_op_of_the_dispatcher_has_a_gradient_and_its_overload_no_grad_none() -> None:
+    x = torch.randn(3, 5, dtype=torch.float64, requires_grad=True)
+    arguments = (x, None, None, 1, False, False, False)
+    (y,) = torch.ops.scandsl.logcumsumexp(*arguments)
+    (plain,) = torch.ops.scandsl.logcumsumexp.no_grad(*arguments)
+    assert y.requires_grad and not plain.requires_grad
+    assert torch.equal(y, plain)
+    (gradient,) = torch.autograd.grad(y.sum(), x)
+    (expected,) = torch.autograd.grad(torch.logcumsumexp(x, 1).sum(), x)
+    torch.testing.assert_close(gradient, expected)

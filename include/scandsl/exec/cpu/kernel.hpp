@@ -90,21 +90,33 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
     std::int64_t step;
     Carries& carries;
 
-    C* address(const pack_stream<C>* stream) const { return stream[lanes].data + step * stream[lanes].step; }
-    /// Has the cache fetch what will be read or written there some steps on: strides of a kilobyte or more
-    /// are beyond what processors foresee.
-    void prefetch(const pack_stream<C>* stream) const {
-      if constexpr (Kind != stage_kind::boundary) {
-        const auto bytes = frame.ahead * stream[lanes].step * static_cast<std::int64_t>(sizeof(C));
-        __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(address(stream)) +
+    /// Where stream K and what goes to store S are at the step; and stream K where it is written.
+    template <int K> C* stream() const { return fetched(frame.streams[K]); }
+    template <int S> C* store() const { return fetched(frame.stores[S]); }
+    template <int K> C* keep() const { return address(frame.streams[K]); }
+    C* address(const pack_stream<C>* of) const { return of[lanes].data + step * of[lanes].step; }
+    C* fetched(const pack_stream<C>* of) const {
+      C* const at = address(of);
+      prefetch(at, ahead(of[lanes]));
+      return at;
+    }
+    /// Bytes from what is computed to what is fetched.
+    std::int64_t ahead(const pack_stream<C>& of) const {
+      return frame.ahead * of.step * static_cast<std::int64_t>(sizeof(C));
+    }
+    /// Has the cache fetch what will be read or written some steps on: strides of a kilobyte or more are
+    /// beyond what processors foresee.
+    static void prefetch(const C* at, std::int64_t bytes) {
+      if constexpr (Kind != stage_kind::boundary)
+        __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(at) +
                                                          static_cast<std::uintptr_t>(bytes)));
-      }
     }
 
     template <int I> value_of_node<Group, I, pack> read(index_constant<I>) const {
-      const pack_stream<C>* const stream = frame.streams[Group::plan.stream_of[I]];
-      prefetch(stream);
-      const pack value = pack::load_unaligned(address(stream));
+      return loaded<I>(stream<Group::plan.stream_of[I]>());
+    }
+    template <int I> static value_of_node<Group, I, pack> loaded(const C* at) {
+      const pack value = pack::load_unaligned(at);
       if constexpr (is_integer(Group::value.nodes[I]))
         return std::bit_cast<typename arithmetic<pack>::integer>(value);
       else
@@ -146,6 +158,69 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
     }
   };
 
+  /// Where one pack's streams are. In the frame they would be looked up, and their steps multiplied, at every
+  /// step anew: what is stored might be the frame.
+  struct pack_places {
+    struct place {
+      C* at = nullptr;
+      std::int64_t step = 0, ahead = 0;
+    };
+    place streams[static_cast<std::size_t>(std::max(1, Group::plan.streams))];
+    place stores[static_cast<std::size_t>(std::max(1, Group::value.stores.count))];
+
+    template <class Here> explicit pack_places(const Here& here) {
+      const auto place_of = [&](const pack_stream<C>* of) {
+        const pack_stream<C>& each = of[here.lanes];
+        return place{each.data + here.step * each.step, each.step, here.ahead(each)};
+      };
+      for_each_stream([&]<int K>(index_constant<K>) { streams[K] = place_of(here.frame.streams[K]); });
+      for_each_store([&]<int S>(index_constant<S>) { stores[S] = place_of(here.frame.stores[S]); });
+    }
+    void advance() {
+      for_each_stream([&]<int K>(index_constant<K>) { streams[K].at += streams[K].step; });
+      for_each_store([&]<int S>(index_constant<S>) { stores[S].at += stores[S].step; });
+    }
+
+  private:
+    static constexpr bool uses(int stream) {
+      const stage_schedule& here = stage_of<Group, Kind, Index>;
+      bool any = false;
+      for (const node_id kept : here.keeps) any = any || Group::plan.stream_of[kept] == stream;
+      for (int i = 0; i < Group::value.nodes.count; ++i)
+        any = any || (Group::plan.stream_of[i] == stream &&
+                      (here.from[i] == source::memory || here.from[i] == source::kept ||
+                       here.from[i] == source::scratch));
+      return any;
+    }
+    template <class F> static void for_each_stream(F&& f) {
+      for_each_index(std::make_integer_sequence<int, Group::plan.streams>{}, [&]<int K>(index_constant<K> k) {
+        if constexpr (uses(K)) f(k);
+      });
+    }
+    template <class F> static void for_each_store(F&& f) {
+      for_each_index(
+          std::make_integer_sequence<int, stage_of<Group, Kind, Index>.stores.count>{},
+          [&]<int S>(index_constant<S>) { f(index_constant<stage_of<Group, Kind, Index>.stores[S]>{}); });
+    }
+  };
+  /// A position whose streams' places are known.
+  template <class Carries> struct placed_position : position<Carries> {
+    const pack_places& places;
+
+    template <int K> C* stream() const { return fetched(places.streams[K]); }
+    template <int S> C* store() const { return fetched(places.stores[S]); }
+    template <int K> C* keep() const { return places.streams[K].at; }
+    template <int I> value_of_node<Group, I, pack> read(index_constant<I>) const {
+      return position<Carries>::template loaded<I>(stream<Group::plan.stream_of[I]>());
+    }
+
+  private:
+    static C* fetched(const typename pack_places::place& of) {
+      position<Carries>::prefetch(of.at, of.ahead);
+      return of.at;
+    }
+  };
+
   template <int I> static value_of_node<Group, I, pack> get(uniforms& u, variables& v) {
     return here_stage::template get<I>(u, v);
   }
@@ -172,15 +247,13 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
     for_each_index(std::make_integer_sequence<int, stage_of<Group, Kind, Index>.stores.count>{},
                    [&]<int S>(index_constant<S>) {
                      constexpr store_decl store = Group::value.stores[stage_of<Group, Kind, Index>.stores[S]];
-                     const pack_stream<C>* const stream =
-                         here.frame.stores[stage_of<Group, Kind, Index>.stores[S]];
-                     here.prefetch(stream);
-                     get<store.value>(u, v).store_unaligned(here.address(stream));
+                     get<store.value>(u, v).store_unaligned(
+                         here.template store<stage_of<Group, Kind, Index>.stores[S]>());
                    });
     for_each_index(std::make_integer_sequence<int, stage_of<Group, Kind, Index>.keeps.count>{},
                    [&]<int S>(index_constant<S>) {
                      constexpr int kept = stage_of<Group, Kind, Index>.keeps[S];
-                     C* const to = here.address(here.frame.streams[Group::plan.stream_of[kept]]);
+                     C* const to = here.template keep<Group::plan.stream_of[kept]>();
                      if constexpr (is_integer(Group::value.nodes[kept]))
                        std::bit_cast<pack>(get<kept>(u, v)).store_unaligned(to);
                      else
@@ -199,6 +272,7 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
     frame.ahead = std::max<std::int64_t>(frame.ahead, rotation_steps);
     memory_carries carries{frame};
     using here = position<memory_carries>;
+    using placed = placed_position<memory_carries>;
     for (int first = 0; first < frame.packs; first += most_packs) {
       const int packs = std::min(most_packs, frame.packs - first);
       typename rotation::angles by[most_packs];
@@ -207,12 +281,15 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
       for (std::int64_t low = 0; low < frame.steps; low += rotation_steps) {
         const std::int64_t high = std::min(frame.steps, low + rotation_steps);
         for (int i = 0; i < packs; ++i) {
+          pack_places places(here{frame, first + i, low, carries});
           rotation rotating;
-          rotating.start(u, here{frame, first + i, low, carries});
+          rotating.start(u, placed{{frame, first + i, low, carries}, places});
           for (std::int64_t step = low;;) {
-            evaluate(rotated_position<here, rotation>{{frame, first + i, step, carries}, rotating}, u);
+            evaluate(
+                rotated_position<placed, rotation>{{{frame, first + i, step, carries}, places}, rotating}, u);
             if (++step == high) break;
-            rotating.advance(by[i], u, here{frame, first + i, step, carries});
+            places.advance();
+            rotating.advance(by[i], u, placed{{frame, first + i, step, carries}, places});
           }
         }
       }

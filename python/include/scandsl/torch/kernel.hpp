@@ -31,10 +31,16 @@ template <auto F> void boxed(StableIValue* stack, std::uint64_t inputs, std::uin
   translating_errors([&] { TORCH_BOX(F)(stack, inputs, outputs); });
 }
 
-/// A function for the dispatcher, and how its op is declared.
+/// A function for the dispatcher, and how its op is declared. Each op has an overload no_grad, by the same
+/// function, which autograd takes no notice of (python/scandsl/_operation.py): for the caller who knows that
+/// no gradient is wanted, the way through the dispatcher is shorter.
 struct kernel {
   std::string schema;
   void (*function)(StableIValue*, std::uint64_t, std::uint64_t);
+
+  std::string name() const { return schema.substr(0, schema.find('(')); }
+  std::string name_no_grad() const { return name() + ".no_grad"; }
+  std::string schema_no_grad() const { return name_no_grad() + schema.substr(schema.find('(')); }
 };
 
 // Objects at namespace scope, which hold what they register as long as the library is loaded.
@@ -46,7 +52,10 @@ class declarations {
 public:
   declarations(const char* name_space, const std::vector<kernel>& list)
       : library_(stable_library::Kind::FRAGMENT, name_space, nullptr, __FILE__, __LINE__) {
-    for (const kernel& each : list) library_.def(each.schema.c_str());
+    for (const kernel& each : list) {
+      library_.def(each.schema.c_str());
+      library_.def(each.schema_no_grad().c_str());
+    }
   }
 
 private:
@@ -58,8 +67,10 @@ class device_kernels {
 public:
   device_kernels(const char* name_space, const char* device, const std::vector<kernel>& list)
       : library_(stable_library::Kind::IMPL, name_space, device, __FILE__, __LINE__) {
-    for (const kernel& each : list)
-      library_.impl(each.schema.substr(0, each.schema.find('(')).c_str(), each.function);
+    for (const kernel& each : list) {
+      library_.impl(each.name().c_str(), each.function);
+      library_.impl(each.name_no_grad().c_str(), each.function);
+    }
   }
 
 private:
