@@ -1,6 +1,7 @@
 #pragma once
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -67,6 +68,38 @@ template <class Op> std::function<void(int)> with_workspace(Op op) {
     }
     op(*device, call);
   };
+}
+
+/// Calls gradient(device, call) with the carries that scan(device, call) leaves for it, of every part of a
+/// pool that `parts` calls go through, where it has a use for them.
+template <class Scan, class Gradient>
+std::function<void(int)> with_carries(int parts, Scan scan, Gradient gradient) {
+  return [=, device = std::optional<cuda>(), carries = std::vector<cuda_carries>()](int call) mutable {
+    if (!device) {
+      cuda_sizing sizing{.with_carries = true}, of_gradient{.with_carries = true};
+      scan(sizing, 0);
+      gradient(of_gradient, 0);
+      const std::int64_t bytes = std::max(sizing.bytes, of_gradient.bytes);
+      void* memory = nullptr;
+      if (bytes > 0) check(cudaMalloc(&memory, static_cast<std::size_t>(bytes)));
+      device.emplace(nullptr, cuda_workspace{memory, bytes});
+      carries.resize(static_cast<std::size_t>(parts));
+      if (of_gradient.carry_bytes > 0 && sizing.carry_bytes == of_gradient.carry_bytes)
+        for (int part = 0; part < parts; ++part) {
+          cuda_carries& own = carries[static_cast<std::size_t>(part)];
+          check(cudaMalloc(&own.data, static_cast<std::size_t>(sizing.carry_bytes)));
+          own.bytes = sizing.carry_bytes;
+          device->carries = own;
+          scan(*device, part);
+        }
+    }
+    device->carries = carries[static_cast<std::size_t>(call % parts)];
+    gradient(*device, call);
+  };
+}
+/// How many calls go round the parts of a pool for operands of `bytes`.
+inline int parts_of_pool(std::int64_t bytes) {
+  return static_cast<int>(std::max<std::int64_t>(1, pool_bytes / ((bytes + 255) / 256 * 256)));
 }
 
 /// The rows. The pools hold bfloat16 numbers.

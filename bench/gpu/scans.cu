@@ -8,22 +8,52 @@
 namespace bench {
 namespace {
 
+template <class T> auto call_logcumsumexp(std::vector<std::int64_t> shape, int axis) {
+  return [=](auto& device, int call) {
+    ops::logcumsumexp(device, operand<T>(pool_x, shape, call), axis, operand<T>(pool_y, shape, call));
+  };
+}
 template <class T> void add_logcumsumexp(const char* dtype, std::vector<std::int64_t> shape, int axis) {
-  measure(
-      {"logcumsumexp", "none", dtype, shape, axis, 2 * count_of(shape) * static_cast<std::int64_t>(sizeof(T)),
-       with_workspace([=](auto& device, int call) {
-         ops::logcumsumexp(device, operand<T>(pool_x, shape, call), axis, operand<T>(pool_y, shape, call));
-       })});
+  measure({"logcumsumexp", "none", dtype, shape, axis,
+           2 * count_of(shape) * static_cast<std::int64_t>(sizeof(T)),
+           with_workspace(call_logcumsumexp<T>(shape, axis))});
+}
+template <class T> int parts_for(const std::vector<std::int64_t>& shape) {
+  return parts_of_pool(count_of(shape) * static_cast<std::int64_t>(sizeof(T)));
+}
+/// A call that leaves carries, as it does where a gradient will be asked for.
+template <class Call> auto leaving(Call call, std::int64_t bytes) {
+  return [=, memory = static_cast<void*>(nullptr)](auto& device, int number) mutable {
+    if constexpr (requires { device.with_carries; }) {
+      device.with_carries = true;
+    } else {
+      if (memory == nullptr && bytes > 0) check(cudaMalloc(&memory, static_cast<std::size_t>(bytes)));
+      device.carries = {memory, bytes};
+    }
+    call(device, number);
+  };
+}
+template <class T>
+void add_logcumsumexp_leaving(const char* dtype, std::vector<std::int64_t> shape, int axis) {
+  const auto call = call_logcumsumexp<T>(shape, axis);
+  cuda_sizing sizing{.with_carries = true};
+  call(sizing, 0);
+  measure({"logcumsumexp", "leaving_carries", dtype, shape, axis,
+           2 * count_of(shape) * static_cast<std::int64_t>(sizeof(T)),
+           with_workspace(leaving(call, sizing.carry_bytes))});
+}
+template <class T> auto call_decayed_sum(std::vector<std::int64_t> shape, int axis, bool scalar) {
+  return [=](auto& device, int call) {
+    ops::decayed_sum(device, operand<T>(pool_x, shape, call),
+                     scalar ? operand<T>(pool_decay, {}, 0) : operand<T>(pool_decay, shape, call), axis,
+                     operand<T>(pool_y, shape, call));
+  };
 }
 template <class T>
 void add_decayed_sum(const char* dtype, std::vector<std::int64_t> shape, int axis, bool scalar) {
   measure({"decayed_sum", scalar ? "scalar_decay" : "element_decay", dtype, shape, axis,
            (scalar ? 2 : 3) * count_of(shape) * static_cast<std::int64_t>(sizeof(T)),
-           with_workspace([=](auto& device, int call) {
-             ops::decayed_sum(device, operand<T>(pool_x, shape, call),
-                              scalar ? operand<T>(pool_decay, {}, 0) : operand<T>(pool_decay, shape, call),
-                              axis, operand<T>(pool_y, shape, call));
-           })});
+           with_workspace(call_decayed_sum<T>(shape, axis, scalar))});
 }
 template <class T> void add_chunk_cumsum(const char* dtype, std::vector<std::int64_t> shape, bool reverse) {
   ops::chunk_cumsum_options options;
@@ -47,23 +77,25 @@ template <class T>
 void add_logcumsumexp_backward(const char* dtype, std::vector<std::int64_t> shape, int axis) {
   measure({"logcumsumexp", "none", dtype, shape, axis,
            3 * count_of(shape) * static_cast<std::int64_t>(sizeof(T)),
-           with_workspace([=](auto& device, int call) {
-             ops::logcumsumexp_backward(device, operand<T>(pool_x, shape, call), axis,
-                                        gradients_of<T>(shape, call));
-           }),
+           with_carries(parts_for<T>(shape), call_logcumsumexp<T>(shape, axis),
+                        [=](auto& device, int call) {
+                          ops::logcumsumexp_backward(device, operand<T>(pool_x, shape, call), axis,
+                                                     gradients_of<T>(shape, call));
+                        }),
            "backward"});
 }
 template <class T>
 void add_decayed_sum_backward(const char* dtype, std::vector<std::int64_t> shape, int axis) {
   measure({"decayed_sum", "element_decay", dtype, shape, axis,
            5 * count_of(shape) * static_cast<std::int64_t>(sizeof(T)),
-           with_workspace([=](auto& device, int call) {
-             ops::decayed_sum_gradients gradients;
-             static_cast<ops::scan_gradients&>(gradients) = gradients_of<T>(shape, call);
-             gradients.decay_gradient = operand<T>(pool_z, shape, call);
-             ops::decayed_sum_backward(device, operand<T>(pool_x, shape, call),
-                                       operand<T>(pool_decay, shape, call), axis, gradients);
-           }),
+           with_carries(parts_for<T>(shape), call_decayed_sum<T>(shape, axis, false),
+                        [=](auto& device, int call) {
+                          ops::decayed_sum_gradients gradients;
+                          static_cast<ops::scan_gradients&>(gradients) = gradients_of<T>(shape, call);
+                          gradients.decay_gradient = operand<T>(pool_z, shape, call);
+                          ops::decayed_sum_backward(device, operand<T>(pool_x, shape, call),
+                                                    operand<T>(pool_decay, shape, call), axis, gradients);
+                        }),
            "backward"});
 }
 template <class T> void add_chunk_cumsum_backward(const char* dtype, std::vector<std::int64_t> shape) {
@@ -100,6 +132,7 @@ void add_scans() {
     add_logcumsumexp<bfloat16>("bf16", {12, length > 8192 ? 2048 : 8192, length > 8192 ? length / 4 : length},
                                2);
   add_logcumsumexp<bfloat16>("bf16", {12, 8192, 2048}, 1);
+  add_logcumsumexp_leaving<bfloat16>("bf16", {12, 8192, 2048}, 1);
   add_logcumsumexp<bfloat16>("bf16", {1, 1 << 20, 64}, 1);
   add_logcumsumexp<bfloat16>("bf16", {1, 65536, 1024}, 1);
   for (const int along : {2, 1})

@@ -9,7 +9,8 @@ namespace scandsl::ops {
 
 template <const program& P>
 void run_cuda(const cuda& device, const problem& bound, const iteration_space& space);
-/// Bytes of workspace.
-template <const program& P> std::int64_t size_cuda(const problem& bound, const iteration_space& space);
+/// What that needs.
+template <const program& P>
+void size_cuda(cuda_sizing& device, const problem& bound, const iteration_space& space);
 
 }  // namespace scandsl::ops

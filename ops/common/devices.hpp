@@ -15,7 +15,7 @@ template <const program& P, class... B> void run_on(const cuda& device, const B&
 }
 template <const program& P, class... B> void run_on(cuda_sizing& device, const B&... bindings) {
   const problem bound = bind<P>(bindings...);
-  device.bytes = size_cuda<P>(bound, make_iteration_space(P, bound));
+  size_cuda<P>(device, bound, make_iteration_space(P, bound));
 }
 
 }  // namespace scandsl::ops

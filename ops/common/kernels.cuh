@@ -26,22 +26,22 @@ template <const program& P> struct types_of_program {
 };
 
 template <const program& P, class C, class T>
-std::int64_t launch_typed(const cuda& device, const problem& bound, const iteration_space& space, bool dry) {
-  return dry ? cuda_detail::run_typed<P, C, operand_types<P, T>, true>(device, bound, space)
-             : cuda_detail::run_typed<P, C, operand_types<P, T>, false>(device, bound, space);
+void run_typed(const cuda& device, const problem& bound, const iteration_space& space) {
+  cuda_detail::run_typed<P, C, operand_types<P, T>>(device, bound, space);
 }
 
 template <const program& P>
 void run_cuda(const cuda& device, const problem& bound, const iteration_space& space) {
   cuda_detail::with_types<P, typed_elements_of<P>, types_of_program<P>::template in_kernels_for>(
       bound, [&]<class C, class T>(std::type_identity<C>, std::type_identity<T>) {
-        return launch_typed<P, C, T>(device, bound, space, false);
+        run_typed<P, C, T>(device, bound, space);
       });
 }
-template <const program& P> std::int64_t size_cuda(const problem& bound, const iteration_space& space) {
-  return cuda_detail::with_types<P, typed_elements_of<P>, types_of_program<P>::template in_kernels_for>(
+template <const program& P>
+void size_cuda(cuda_sizing& device, const problem& bound, const iteration_space& space) {
+  device = cuda_detail::with_types<P, typed_elements_of<P>, types_of_program<P>::template in_kernels_for>(
       bound, [&]<class C, class T>(std::type_identity<C>, std::type_identity<T>) {
-        return launch_typed<P, C, T>(cuda{nullptr}, bound, space, true);
+        return cuda_detail::size_typed<P, C, operand_types<P, T>>(bound, space, device.with_carries);
       });
 }
 

@@ -21,8 +21,9 @@ void decayed_sum(const cpu& device, const array& x, const array& decay, int dim,
                  const decayed_sum_options& options = {});
 
 /// The same on the GPU, with device memory: launches on the device's stream and returns at once. The values
-/// of cu_seqlens are not looked at. Throws cuda_error too. The last one launches nothing and says how much
-/// workspace the call needs.
+/// of cu_seqlens are not looked at. Throws cuda_error too. With memory in device.carries the call leaves
+/// carries for the gradient there. The last one launches nothing and says how much workspace the call needs,
+/// and, with_carries, how much memory for carries (0: it leaves none).
 void decayed_sum(const cuda& device, const array& x, const array& decay, int dim, const array& y,
                  const decayed_sum_options& options = {});
 void decayed_sum(cuda_sizing& device, const array& x, const array& decay, int dim, const array& y,
@@ -38,7 +39,8 @@ struct decayed_sum_gradients : scan_gradients {
 ///
 /// `options` are those of the forward call (its final_state is not looked at). Shapes, dtypes and errors as
 /// in the forward call; x_gradient must not overlap what is read, unless it is the very view of y_cotangent
-/// or x.
+/// or x. On the GPU the call begins with the carries in device.carries, which the forward call on the same
+/// operands left there: give them where cuda_sizing asks both calls for as many bytes.
 void decayed_sum_backward(const cpu& device, const array& x, const array& decay, int dim,
                           const decayed_sum_gradients& gradients, const decayed_sum_options& options = {});
 void decayed_sum_backward(const cuda& device, const array& x, const array& decay, int dim,

@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "../common/devices.hpp"
 #include "../common/gradient_operands.hpp"
 #include "broadcast.hpp"
@@ -9,6 +11,20 @@ namespace {
 
 using namespace decayed_sum_program;
 using namespace gradient_names;
+
+/// Runs where lanes are numbered in another order than in the scan: with no use for the carries that it left.
+template <class F> void run_without_carries(const cpu& device, F&& run) { run(device); }
+template <class F> void run_without_carries(const cuda& device, F&& run) {
+  cuda plain = device;
+  plain.carries = {};
+  run(std::as_const(plain));
+}
+template <class F> void run_without_carries(cuda_sizing& device, F&& run) {
+  cuda_sizing plain;
+  run(plain);
+  device.bytes = plain.bytes;
+  device.carry_bytes = 0;
+}
 
 /// x's dimensions on the axes of a program whose decay repeats: b, repeated and n, or those of them that an
 /// operand has.
@@ -98,8 +114,8 @@ void run_backward(Device& device, const array& input, const array& decays, int d
         exclusive = options.exclusive, log_decay = options.log_decay, cu_seqlens = bound.offsets);
   } else {
     const split_lanes split(input, decays, along, packed);
-    const auto run = [&]<const scandsl::program & P>(ref<P>) {
-      run_on<P>(device, x = split.rows(input), decay = split.decays("decay", decays),
+    const auto run = [&]<const scandsl::program & P>(auto& without_carries, ref<P>) {
+      run_on<P>(without_carries, x = split.rows(input), decay = split.decays("decay", decays),
                 dy = split.rows(gradients.y_cotangent), dx = split.rows(gradients.x_gradient),
                 ddecay = split.decays("decay_gradient", *gradients.decay_gradient),
                 dfinal_state = split.state(gradients.final_state_cotangent),
@@ -107,10 +123,12 @@ void run_backward(Device& device, const array& input, const array& decays, int d
                 initial_state = split.state(options.initial_state), reverse = options.reverse,
                 exclusive = options.exclusive, log_decay = options.log_decay, cu_seqlens = bound.offsets);
     };
-    if (repeated_steps)
-      run(ref<gradient_per_lane>{});
-    else
-      run(ref<gradient_per_step>{});
+    run_without_carries(device, [&](auto& without_carries) {
+      if (repeated_steps)
+        run(without_carries, ref<gradient_per_lane>{});
+      else
+        run(without_carries, ref<gradient_per_step>{});
+    });
   }
 }
 

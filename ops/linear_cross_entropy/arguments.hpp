@@ -195,7 +195,7 @@ inline void check_without_memory(const call_arguments& call) {
   if (const std::optional<array>& logits = call.logits_gradient;
       logits && logits->count() > 0 && !merged(*logits)->is_row_major())
     throw argument_error("contiguous rows of logits_gradient",
-                         shape_text(logits->strides, 2) + " for strides",
+                         message(shape_text(logits->strides, 2), " for strides"),
                          "allocate it as [N, V], or fewer rows for chunks, or with longer rows");
   if (call.keeps_last_chunk() && !call.gradients.x_gradient && !call.gradients.weight_gradient &&
       !call.gradients.bias_gradient)

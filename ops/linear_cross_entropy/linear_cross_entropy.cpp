@@ -382,22 +382,23 @@ linear_cross_entropy_plan plan_linear_cross_entropy(cuda_sizing& device, const a
 }
 
 std::string explain(const linear_cross_entropy_plan& plan) {
+  using scandsl::detail::joined;
   using scandsl::detail::size_text;
   std::string text =
-      message("linear_cross_entropy on ", plan.device, ": ", plan.tokens, " tokens, ", plan.classes,
-              " classes, ", plan.features, " features, ", name_of(plan.type), "\n");
-  text += message("  ", plan.chunks, plan.chunks == 1 ? " chunk of " : " chunks of ", plan.tokens_a_chunk,
-                  " tokens: logits ", size_text(plan.logits_bytes), "; all of them would be ",
-                  size_text(plan.all_logits_bytes), "\n");
+      joined("linear_cross_entropy on ", plan.device, ": ", plan.tokens, " tokens, ", plan.classes,
+             " classes, ", plan.features, " features, ", name_of(plan.type), "\n");
+  text += joined("  ", plan.chunks, plan.chunks == 1 ? " chunk of " : " chunks of ", plan.tokens_a_chunk,
+                 " tokens: logits ", size_text(plan.logits_bytes), "; all of them would be ",
+                 size_text(plan.all_logits_bytes), "\n");
   text += plan.with_gradients
-              ? message("  a chunk: logits; loss and gradient in place; x's gradient; weight's, summed in ",
-                        name_of(plan.accumulate), "\n")
+              ? joined("  a chunk: logits; loss and gradient in place; x's gradient; weight's, summed in ",
+                       name_of(plan.accumulate), "\n")
               : std::string("  a chunk: logits; loss\n");
   if (plan.keeps_logits_gradient)
-    text += message("  or in two passes: kept for the products of the second, the logits' gradient",
-                    plan.chunks > 1 ? " of the last chunk, " : ", ", size_text(plan.logits_bytes), "\n");
-  if (plan.copied_bytes > 0) text += message("  copies of operands: ", size_text(plan.copied_bytes), "\n");
-  return text + message("  memory beside the operands: ", size_text(plan.memory_bytes), "\n");
+    text += joined("  or in two passes: kept for the products of the second, the logits' gradient",
+                   plan.chunks > 1 ? " of the last chunk, " : ", ", size_text(plan.logits_bytes), "\n");
+  if (plan.copied_bytes > 0) text += joined("  copies of operands: ", size_text(plan.copied_bytes), "\n");
+  return text + joined("  memory beside the operands: ", size_text(plan.memory_bytes), "\n");
 }
 
 }  // namespace scandsl::ops

@@ -17,8 +17,9 @@ void logcumsumexp(const cpu& device, const array& x, int dim, const array& y,
                   const scan_options& options = {});
 
 /// The same on the GPU, with device memory: launches on the device's stream and returns at once. The values
-/// of cu_seqlens are not looked at. Throws cuda_error too. The last one launches nothing and says how much
-/// workspace the call needs.
+/// of cu_seqlens are not looked at. Throws cuda_error too. With memory in device.carries the call leaves
+/// carries for the gradient there. The last one launches nothing and says how much workspace the call needs,
+/// and, with_carries, how much memory for carries (0: it leaves none).
 void logcumsumexp(const cuda& device, const array& x, int dim, const array& y,
                   const scan_options& options = {});
 void logcumsumexp(cuda_sizing& device, const array& x, int dim, const array& y,
@@ -30,7 +31,8 @@ void logcumsumexp(cuda_sizing& device, const array& x, int dim, const array& y,
 ///
 /// `options` are those of the forward call (its final_state is not looked at). Shapes, dtypes and errors as
 /// in the forward call; x_gradient must not overlap what is read, unless it is the very view of y_cotangent
-/// or x.
+/// or x. On the GPU the call begins with the carries in device.carries, which the forward call on the same
+/// operands left there: give them where cuda_sizing asks both calls for as many bytes.
 void logcumsumexp_backward(const cpu& device, const array& x, int dim, const scan_gradients& gradients,
                            const scan_options& options = {});
 void logcumsumexp_backward(const cuda& device, const array& x, int dim, const scan_gradients& gradients,

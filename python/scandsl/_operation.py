@@ -10,6 +10,10 @@ derivatives of every kind are made of:
     reverse over J v: b and h                       symmetric
 
 Third derivatives, and forward mode over forward mode, raise NotImplementedError.
+
+On a GPU a scan that will be differentiated can leave carries behind, with which its backward pass begins
+(leaves_carries): two more kernels, which nothing but autograd's plain reverse mode calls. torch.compile does
+not, for how many bytes there are depends on the device.
 """
 
 from __future__ import annotations
@@ -38,19 +42,33 @@ TENSOR = Kind("tensor")
 INTEGERS = Kind("integers", differentiable=False)
 
 
+class Carries(NamedTuple):
+    """When a scan leaves carries.
+
+    operand: the number of the one whose gradient begins with them.
+    results: from the arguments of a call, how many results it has beside them.
+    """
+
+    operand: int
+    results: Callable[..., int]
+
+
 class Kernel:
     """A kernel of the dispatcher.
 
     op: the overload that torch.compile, torch.func and autograd know.
     function: its autograd.Function.
     no_grad: the same kernel for callers who want no gradient.
+    carrying, carried_for: the autograd.Function of the kernel that leaves carries on a GPU, if there is one,
+        and the number of the operand whose gradient begins with them.
     """
 
-    __slots__ = ("op", "function", "no_grad")
+    __slots__ = ("op", "function", "no_grad", "carrying", "carried_for")
 
     def __init__(self, op: Any) -> None:
         self.op, overload = op, _no_grad(op)
         self.no_grad = _guarded(op) if overload is None else overload._op
+        self.carrying, self.carried_for = None, 0
 
 
 class Operation:
@@ -65,6 +83,8 @@ class Operation:
         Without one each sample is a call of its own.
     linear: in all its operands, so that every higher derivative is 0.
     first_only: there is no kernel <name>_double_backward; what needs it raises NotImplementedError.
+    leaves_carries: there are kernels <name>_leaving_carries, which gives one more tensor where it left
+        carries there, and <name>_backward_with_carries, which takes it.
     """
 
     def __init__(
@@ -77,6 +97,7 @@ class Operation:
         batched: Callable | None = None,
         linear: bool = False,
         first_only: bool = False,
+        leaves_carries: Carries | None = None,
     ) -> None:
         ops = getattr(torch.ops, namespace)
         self.name = name
@@ -105,6 +126,20 @@ class Operation:
         if self.second is not None:
             taken, given = [*by, *outputs, *operands], [*outputs, *by]
             register(self.second, _second(self), self._second_results, taken, given)
+        if leaves_carries is not None:
+            scan = self._plain(getattr(ops, f"{name}_leaving_carries").no_grad, results)
+            gradient = self._plain(
+                getattr(ops, f"{name}_backward_with_carries").no_grad,
+                lambda *arguments: self._backward_results(*arguments[:-1]),
+            )
+            self.forward.carrying = _forward_with_carries(self, scan, gradient, leaves_carries.results)
+            self.forward.carried_for = leaves_carries.operand
+
+    def _plain(self, op: Any, fake: Callable) -> Callable:
+        """A kernel that autograd takes no notice of."""
+        self._library.impl(op.name(), torch.library.fallthrough_kernel, "Autograd")
+        torch.library.register_fake(op.name(), fake, lib=self._library)
+        return op._op
 
     def __call__(self, *arguments: Any) -> list[Tensor]:
         """The results for the operands and then the options."""
@@ -125,6 +160,8 @@ class Operation:
             # Asking the options as well takes a quarter of a microsecond.
             tensors = arguments[: len(self.differentiable)] if kernel is self.forward else arguments
             if torch._C._any_requires_grad(*tensors):
+                if kernel.carrying is not None and _is_on_gpu_with_gradient(arguments[kernel.carried_for]):
+                    return kernel.carrying.apply(*arguments)
                 return kernel.function.apply(*arguments)
         return kernel.no_grad(*arguments)
 
@@ -159,6 +196,10 @@ def _no_grad(op: Any) -> Any:
     """The overload that autograd takes no notice of (torch/kernel.hpp), which ops in Python do not have."""
     namespace, name = op.name().split("::")
     return getattr(getattr(getattr(torch.ops, namespace), name), "no_grad", None)
+
+
+def _is_on_gpu_with_gradient(operand: Any) -> bool:
+    return isinstance(operand, Tensor) and operand.is_cuda and operand.requires_grad
 
 
 def _guarded(op: Any) -> Callable:
@@ -210,17 +251,51 @@ def _sum(left: Tensors, right: Tensors) -> list:
     return [b if a is None else a if b is None else a + b for a, b in zip(left, right)]
 
 
+def _gradients_of_forward(
+    op: Operation, ctx: Any, arguments: Sequence[Any], cotangents: Tensors, run: Callable
+) -> tuple:
+    """What autograd wants of f, from run(the arguments of its backward pass)."""
+    operands, options = op.operands_of(arguments)
+    wanted = op.of_differentiable(ctx.needs_input_grad)
+    if not _any(cotangents) or not any(wanted):
+        return (None,) * len(ctx.needs_input_grad)
+    missing = (None,) * (op.outputs - len(cotangents))
+    gradients = run((*cotangents, *missing, *operands, *options, wanted))
+    return (*op.per_operand(_chosen(wanted, gradients)), *(None for _ in options))
+
+
+def _forward_with_carries(op: Operation, scan: Callable, gradient: Callable, given: Callable) -> type:
+    """f(operands, options) for autograd's plain reverse mode."""
+
+    def forward(ctx, *arguments):
+        results, count = scan(*arguments), given(*arguments)
+        _save(ctx, arguments, results[count:])
+        ctx.carries = len(results) > count
+        return tuple(results[:count])
+
+    def backward(ctx, *cotangents):
+        saved = ctx.saved_tensors  # once: hooks may count (torch.utils.checkpoint)
+
+        def run(arguments):
+            plain = torch.is_grad_enabled() or torch.compiler.is_compiling() or _transformed()
+            if ctx.carries and not plain:
+                return gradient(*arguments, saved[-1])
+            return op.run(op.backward, arguments)
+
+        return _gradients_of_forward(op, ctx, _restored(ctx, saved), cotangents, run)
+
+    members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    return type(f"{op.name}_with_carries", (torch.autograd.function._SingleLevelFunction,), members)
+
+
 def _forward(op: Operation) -> type:
     """f(operands, options)."""
 
     def backward(ctx, *cotangents):
-        operands, options = op.operands_of(_arguments(ctx))
-        wanted = op.of_differentiable(ctx.needs_input_grad)
-        if not _any(cotangents) or not any(wanted):
-            return (None,) * len(ctx.needs_input_grad)
-        missing = (None,) * (op.outputs - len(cotangents))
-        gradients = op.run(op.backward, (*cotangents, *missing, *operands, *options, wanted))
-        return (*op.per_operand(_chosen(wanted, gradients)), *(None for _ in options))
+        def run(arguments):
+            return op.run(op.backward, arguments)
+
+        return _gradients_of_forward(op, ctx, _arguments(ctx), cotangents, run)
 
     def jvp(ctx, *tangents):
         operands, options = op.operands_of(_arguments(ctx, primal=True))
@@ -327,18 +402,8 @@ def _function(kernel: Kernel, backward: Callable, jvp: Callable) -> type:
         return tuple(guarded(*arguments))
 
     def setup_context(ctx, inputs, output):
-        tensors, others = [], []
-        for each in inputs:
-            if isinstance(each, Tensor):
-                tensors.append(each)
-                others.append(None)
-            else:
-                others.append((each,))
-        ctx.save_for_backward(*tensors)
-        ctx.save_for_forward(*tensors)
-        ctx.others = others
+        ctx.save_for_forward(*_save(ctx, inputs))
         ctx.results = len(output)
-        ctx.set_materialize_grads(False)
 
     members = {
         "forward": _for_outer_levels(forward),
@@ -351,6 +416,21 @@ def _function(kernel: Kernel, backward: Callable, jvp: Callable) -> type:
     bases = (torch.autograd.function._SingleLevelFunction,)
     name = kernel.op.name().split("::")[1]
     return type(name, bases, {key: staticmethod(each) for key, each in members.items()})
+
+
+def _save(ctx: Any, arguments: Sequence[Any], carries: Sequence[Tensor] = ()) -> list[Tensor]:
+    """Keeps what a Function is applied to (see _arguments). Returns its tensors."""
+    tensors, others = [], []
+    for each in arguments:
+        if isinstance(each, Tensor):
+            tensors.append(each)
+            others.append(None)
+        else:
+            others.append((each,))
+    ctx.save_for_backward(*tensors, *carries)
+    ctx.others = others
+    ctx.set_materialize_grads(False)
+    return tensors
 
 
 def _for_outer_levels(method: Callable) -> Callable:
@@ -367,7 +447,14 @@ def _for_outer_levels(method: Callable) -> Callable:
 
 def _arguments(ctx: Any, primal: bool = False) -> list:
     """What a Function was applied to, without tangents where `primal`."""
-    tensors = (torch._VF._unpack_dual(each, level=0)[0] if primal else each for each in ctx.saved_tensors)
+    if not primal:
+        return _restored(ctx, ctx.saved_tensors)
+    return _restored(ctx, [torch._VF._unpack_dual(each, level=0)[0] for each in ctx.saved_tensors])
+
+
+def _restored(ctx: Any, saved: Sequence[Tensor]) -> list:
+    """The arguments of which `saved` has the tensors, and maybe more."""
+    tensors = iter(saved)
     return [next(tensors) if other is None else other[0] for other in ctx.others]
 
 

@@ -5,8 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ._operation import Operation
+from ._operation import Carries, Operation
 from ._scan_shapes import BROADCAST, OFFSETS, ROWS, STATE, batched, state_like
+
+
+def _scan_results(*arguments):
+    """The number of results: y, and with return_final_state, which is the last argument, a state."""
+    return 1 + arguments[-1]
 
 
 def _logcumsumexp_results(x, initial_state, cu_seqlens, dim, reverse, exclusive, return_final_state):
@@ -20,6 +25,7 @@ _LOGCUMSUMEXP = Operation(
     outputs=(ROWS, STATE),
     results=_logcumsumexp_results,
     batched=batched,
+    leaves_carries=Carries(operand=0, results=_scan_results),
 )
 
 
@@ -80,6 +86,7 @@ _DECAYED_SUM = Operation(
     outputs=(ROWS, STATE),
     results=_decayed_sum_results,
     batched=batched,
+    leaves_carries=Carries(operand=1, results=_scan_results),
 )
 
 

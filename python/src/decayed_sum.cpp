@@ -9,6 +9,7 @@ ops::decayed_sum_options with_log_decay(const scan_call& call, bool log_decay) {
   return {call.options, log_decay};
 }
 
+template <bool LeavesCarries>
 tensor_list forward(const Tensor& x, const Tensor& decay, const optional_tensor& initial_state,
                     const optional_tensor& cu_seqlens, std::int64_t dim, bool log_decay, bool reverse,
                     bool exclusive, bool return_final_state) {
@@ -21,16 +22,28 @@ tensor_list forward(const Tensor& x, const Tensor& decay, const optional_tensor&
     call.options.final_state = array_of("final_state", results[1], true);
   }
   const array y = array_of("y", results[0], true);
-  run_where(x, [&](auto& device) {
+  const auto scan = [&](auto& device) {
     ops::decayed_sum(device, call.x, decays, call.dim, y, with_log_decay(call, log_decay));
-  });
+  };
+  if constexpr (LeavesCarries)
+    run_leaving_carries(x, results, scan, [&](cuda_sizing& device) {
+      ops::decayed_sum_gradients gradients;
+      gradients.y_cotangent = gradients.x_gradient = y;
+      gradients.decay_gradient = decays;
+      gradients.decay_gradient->writable = true;
+      ops::decayed_sum_backward(device, call.x, decays, call.dim, gradients, with_log_decay(call, log_decay));
+    });
+  else
+    run_where(x, scan);
   return results;
 }
 
-tensor_list backward(const optional_tensor& y_cotangent, const optional_tensor& final_state_cotangent,
-                     const Tensor& x, const Tensor& decay, const optional_tensor& initial_state,
-                     const optional_tensor& cu_seqlens, std::int64_t dim, bool log_decay, bool reverse,
-                     bool exclusive, bool /*return_final_state*/, const std::vector<bool>& wanted) {
+tensor_list backward_with_carries(const optional_tensor& y_cotangent,
+                                  const optional_tensor& final_state_cotangent, const Tensor& x,
+                                  const Tensor& decay, const optional_tensor& initial_state,
+                                  const optional_tensor& cu_seqlens, std::int64_t dim, bool log_decay,
+                                  bool reverse, bool exclusive, bool /*return_final_state*/,
+                                  const std::vector<bool>& wanted, const optional_tensor& carries) {
   const scan_call call("x", x, dim, reverse, exclusive, initial_state, cu_seqlens);
   const array decays = array_of("decay", decay);
   result_list results(wanted);
@@ -40,10 +53,17 @@ tensor_list backward(const optional_tensor& y_cotangent, const optional_tensor& 
   gradients.x_gradient = results.like("x_gradient", x);
   gradients.decay_gradient = results.like("decay_gradient", decay);
   gradients.initial_state_gradient = results.like("initial_state_gradient", initial_state);
-  run_where(x, [&](auto& device) {
+  run_with_carries(x, carries, [&](auto& device) {
     ops::decayed_sum_backward(device, call.x, decays, call.dim, gradients, with_log_decay(call, log_decay));
   });
   return results.tensors();
+}
+tensor_list backward(const optional_tensor& y_cotangent, const optional_tensor& final_state_cotangent,
+                     const Tensor& x, const Tensor& decay, const optional_tensor& initial_state,
+                     const optional_tensor& cu_seqlens, std::int64_t dim, bool log_decay, bool reverse,
+                     bool exclusive, bool return_final_state, const std::vector<bool>& wanted) {
+  return backward_with_carries(y_cotangent, final_state_cotangent, x, decay, initial_state, cu_seqlens, dim,
+                               log_decay, reverse, exclusive, return_final_state, wanted, std::nullopt);
 }
 
 /// `each` of x's shape, summed over what `decay` repeats along, in decay's dtype.
@@ -103,7 +123,15 @@ const kernels registered(
     {
         {"decayed_sum(Tensor x, Tensor decay, Tensor? initial_state, Tensor? cu_seqlens, "
          "int dim, bool log_decay, bool reverse, bool exclusive, bool return_final_state) -> Tensor[]",
-         boxed<forward>},
+         boxed<forward<false>>},
+        {"decayed_sum_leaving_carries(Tensor x, Tensor decay, Tensor? initial_state, Tensor? cu_seqlens, "
+         "int dim, bool log_decay, bool reverse, bool exclusive, bool return_final_state) -> Tensor[]",
+         boxed<forward<true>>},
+        {"decayed_sum_backward_with_carries(Tensor? y_cotangent, Tensor? final_state_cotangent, "
+         "Tensor x, Tensor decay, Tensor? initial_state, Tensor? cu_seqlens, "
+         "int dim, bool log_decay, bool reverse, bool exclusive, bool return_final_state, bool[] wanted, "
+         "Tensor? carries) -> Tensor[]",
+         boxed<backward_with_carries>},
         {"decayed_sum_backward(Tensor? y_cotangent, Tensor? final_state_cotangent, "
          "Tensor x, Tensor decay, Tensor? initial_state, Tensor? cu_seqlens, "
          "int dim, bool log_decay, bool reverse, bool exclusive, bool return_final_state, bool[] wanted) -> "

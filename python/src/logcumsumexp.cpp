@@ -5,6 +5,7 @@
 namespace scandsl::binding {
 namespace {
 
+template <bool LeavesCarries>
 tensor_list forward(const Tensor& x, const optional_tensor& initial_state, const optional_tensor& cu_seqlens,
                     std::int64_t dim, bool reverse, bool exclusive, bool return_final_state) {
   scan_call call("x", x, dim, reverse, exclusive, initial_state, cu_seqlens);
@@ -14,14 +15,23 @@ tensor_list forward(const Tensor& x, const optional_tensor& initial_state, const
     call.options.final_state = array_of("final_state", results[1], true);
   }
   const array y = array_of("y", results[0], true);
-  run_where(x, [&](auto& device) { ops::logcumsumexp(device, call.x, call.dim, y, call.options); });
+  const auto scan = [&](auto& device) { ops::logcumsumexp(device, call.x, call.dim, y, call.options); };
+  if constexpr (LeavesCarries)
+    run_leaving_carries(x, results, scan, [&](cuda_sizing& device) {
+      ops::scan_gradients gradients;
+      gradients.y_cotangent = gradients.x_gradient = y;
+      ops::logcumsumexp_backward(device, call.x, call.dim, gradients, call.options);
+    });
+  else
+    run_where(x, scan);
   return results;
 }
 
-tensor_list backward(const optional_tensor& y_cotangent, const optional_tensor& final_state_cotangent,
-                     const Tensor& x, const optional_tensor& initial_state, const optional_tensor& cu_seqlens,
-                     std::int64_t dim, bool reverse, bool exclusive, bool /*return_final_state*/,
-                     const std::vector<bool>& wanted) {
+tensor_list backward_with_carries(const optional_tensor& y_cotangent,
+                                  const optional_tensor& final_state_cotangent, const Tensor& x,
+                                  const optional_tensor& initial_state, const optional_tensor& cu_seqlens,
+                                  std::int64_t dim, bool reverse, bool exclusive, bool /*return_final_state*/,
+                                  const std::vector<bool>& wanted, const optional_tensor& carries) {
   const scan_call call("x", x, dim, reverse, exclusive, initial_state, cu_seqlens);
   result_list results(wanted);
   ops::scan_gradients gradients;
@@ -29,10 +39,17 @@ tensor_list backward(const optional_tensor& y_cotangent, const optional_tensor& 
   gradients.final_state_cotangent = array_of("final_state_cotangent", final_state_cotangent);
   gradients.x_gradient = results.like("x_gradient", x);
   gradients.initial_state_gradient = results.like("initial_state_gradient", initial_state);
-  run_where(x, [&](auto& device) {
+  run_with_carries(x, carries, [&](auto& device) {
     ops::logcumsumexp_backward(device, call.x, call.dim, gradients, call.options);
   });
   return results.tensors();
+}
+tensor_list backward(const optional_tensor& y_cotangent, const optional_tensor& final_state_cotangent,
+                     const Tensor& x, const optional_tensor& initial_state, const optional_tensor& cu_seqlens,
+                     std::int64_t dim, bool reverse, bool exclusive, bool return_final_state,
+                     const std::vector<bool>& wanted) {
+  return backward_with_carries(y_cotangent, final_state_cotangent, x, initial_state, cu_seqlens, dim, reverse,
+                               exclusive, return_final_state, wanted, std::nullopt);
 }
 
 tensor_list double_backward(const optional_tensor& x_gradient_cotangent,
@@ -64,7 +81,15 @@ const kernels registered(
     {
         {"logcumsumexp(Tensor x, Tensor? initial_state, Tensor? cu_seqlens, "
          "int dim, bool reverse, bool exclusive, bool return_final_state) -> Tensor[]",
-         boxed<forward>},
+         boxed<forward<false>>},
+        {"logcumsumexp_leaving_carries(Tensor x, Tensor? initial_state, Tensor? cu_seqlens, "
+         "int dim, bool reverse, bool exclusive, bool return_final_state) -> Tensor[]",
+         boxed<forward<true>>},
+        {"logcumsumexp_backward_with_carries(Tensor? y_cotangent, Tensor? final_state_cotangent, "
+         "Tensor x, Tensor? initial_state, Tensor? cu_seqlens, "
+         "int dim, bool reverse, bool exclusive, bool return_final_state, bool[] wanted, Tensor? carries) "
+         "-> Tensor[]",
+         boxed<backward_with_carries>},
         {"logcumsumexp_backward(Tensor? y_cotangent, Tensor? final_state_cotangent, "
          "Tensor x, Tensor? initial_state, Tensor? cu_seqlens, "
          "int dim, bool reverse, bool exclusive, bool return_final_state, bool[] wanted) -> Tensor[]",

@@ -1,4 +1,6 @@
 #pragma once
+#include <utility>
+
 #include "common/operands.hpp"
 #include "results.hpp"
 
@@ -33,5 +35,36 @@ struct scan_call {
                     torch_dtype(ops::state_dtype(x.type)), tensor);
   }
 };
+
+/// Calls scan(device). On a GPU it leaves carries where gradient(sizing), which says what the backward pass
+/// needs, has a use for them: in a tensor behind `results`.
+template <class Scan, class Gradient>
+void run_leaving_carries(const Tensor& x, tensor_list& results, Scan&& scan, Gradient&& gradient) {
+  if (!x.is_cuda()) return run_where(x, scan);
+  on_gpu(x, [&](cuda& device) {
+    cuda_sizing left{.with_carries = true};
+    scan(left);
+    if (left.carry_bytes > 0) {
+      cuda_sizing found{.with_carries = true};
+      gradient(found);
+      if (found.carry_bytes == left.carry_bytes) {
+        results.push_back(allocate({&left.carry_bytes, 1}, ScalarType::Byte, x));
+        device.carries = {results.back().data_ptr(), left.carry_bytes};
+      }
+    }
+    scan(std::as_const(device));
+  });
+}
+/// Calls gradient(device) with carries that the scan left, if any.
+template <class Gradient>
+void run_with_carries(const Tensor& x, const optional_tensor& carries, Gradient&& gradient) {
+  if (!carries) return run_where(x, gradient);
+  on_gpu(x, [&](cuda& device) {
+    cuda_sizing found{.with_carries = true};
+    gradient(found);
+    if (found.carry_bytes == carries->numel()) device.carries = {carries->data_ptr(), found.carry_bytes};
+    gradient(std::as_const(device));
+  });
+}
 
 }  // namespace scandsl::binding

@@ -126,10 +126,9 @@ template <const program& P, class C, class Types> void run_over_copies(const pro
   const iteration_space space = validate(P, host, works_in_place<P>());
   device_copies copies(P, host);
   const cuda_device device = planned_device();
-  const std::int64_t bytes =
-      cuda_detail::run_typed<P, C, Types, true>(cuda{nullptr}, copies.bound, space, device);
-  cuda_detail::run_typed<P, C, Types, false>(cuda{nullptr, device_copies::give, &copies}, copies.bound, space,
-                                             device);
+  const std::int64_t bytes = cuda_detail::size_typed<P, C, Types>(copies.bound, space, false, device).bytes;
+  cuda_detail::run_typed<P, C, Types>(cuda{nullptr, device_copies::give, &copies}, copies.bound, space,
+                                      device);
   copies.fetch();
   if (copies.asked != (bytes > 0 ? std::vector{bytes} : std::vector<std::int64_t>{}))
     throw std::logic_error("a run asked for another workspace than it was said to need");

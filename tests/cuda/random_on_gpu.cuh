@@ -12,8 +12,8 @@ template <class C, class T, unsigned... Seed> runs compile_for_gpu(seeds<Seed...
       using types = cuda_detail::uniform_types<T>;
       const iteration_space space = validate(p, bound, works_in_place<generate::random_program<S>>());
       const auto workspace_on = [&](const cuda_device& device) {
-        return cuda_detail::run_typed<generate::random_program<S>, C, types, true>(cuda{nullptr}, bound,
-                                                                                   space, device);
+        return cuda_detail::size_typed<generate::random_program<S>, C, types>(bound, space, false, device)
+            .bytes;
       };
       look_backs += workspace_on(gpu::planned_device()) > workspace_on(cuda_device{0, 1});
       gpu::run_over_copies<generate::random_program<S>, C, types>(bound);

@@ -1,6 +1,9 @@
 #include "scandsl/pass/cuda_plan.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "scandsl/expr/operators.hpp"
 #include "scandsl/ir/lower.hpp"
@@ -244,4 +247,60 @@ TEST_CASE("a select on a flag moves below the functions that both sides share", 
   static constexpr program q =
       op<"clipped">(out<"y">(b, n) = select(x(b, n) > 0.0, exp(x(b, n)), exp(-x(b, n))));
   CHECK(sink_selects(q) == q);
+}
+
+TEST_CASE("lanes are numbered by the names of their axes, whatever the strides", "[pass][cuda]") {
+  // Axis b of two dimensions, and of one; n is walked.
+  const auto numbers = [](const dims& along_b) {
+    const program& p = kernel_program<summed, 0>;
+    problem bound = unbound_problem(p);
+    for (const char* id : {"x", "y"}) {
+      bound_tensor& t = bound.tensors[static_cast<std::size_t>(p.find_tensor(make_name(id)))];
+      t.bound = true;
+      t.view = {nullptr, dtype::bfloat16, true, 2, {along_b, dims{{10, 2000}}}};
+    }
+    iteration_space space = make_iteration_space(p, bound);
+    REQUIRE(detail::number_lanes(p, kernel_table<summed, 0>, space) == 600);
+    const loop_nest nest = make_nest(p, kernel_table<summed, 0>, space);
+    const auto number = static_cast<std::size_t>(p.tensors.count);
+    // Where memory has offset o, and the lane's number there.
+    std::vector<std::pair<std::int64_t, std::int64_t>> found{{0, 0}};
+    for (const dimension& d : nest.lanes) {
+      std::vector<std::pair<std::int64_t, std::int64_t>> next;
+      for (const auto& [offset, at] : found)
+        for (std::int64_t i = 0; i < d.extent; ++i)
+          next.push_back({offset + i * d.stride[static_cast<std::size_t>(p.find_tensor(make_name("x")))],
+                          at + i * d.stride[number]});
+      found = next;
+    }
+    std::sort(found.begin(), found.end());
+    std::vector<std::int64_t> in_memory;
+    for (const auto& each : found) in_memory.push_back(each.second);
+    return in_memory;
+  };
+  std::vector<std::int64_t> counted(600);
+  for (std::size_t i = 0; i < 600; ++i) counted[i] = static_cast<std::int64_t>(i);
+  CHECK(numbers({{600, 1}}) == counted);
+  CHECK(numbers({{3, 20000}, {200, 1}}) == counted);
+  std::vector<std::int64_t> transposed;
+  for (std::int64_t inner = 0; inner < 200; ++inner)
+    for (std::int64_t outer = 0; outer < 3; ++outer) transposed.push_back(outer * 200 + inner);
+  CHECK(numbers({{3, 1}, {200, 3}}) == transposed);
+}
+
+TEST_CASE("strips of more than one interval keep carries, and nothing else does", "[pass][cuda]") {
+  const program& p = kernel_program<summed, 0>;
+  const cuda_tile_shape shape{8, 8, 256, 8, 4, 1, false, false, 4, false, 4, 2000, 2000, 32768};
+  const auto keeps = [&](const dims& along_b, const dims& along_n, double chunk_size = 0,
+                         std::int64_t sequences = 0) {
+    return keeps_carries(p, plan_for<summed>(along_b, along_n, chunk_size, sequences), shape, false);
+  };
+  CHECK(keeps({{2048, 1}}, {{8192, 2048}}));
+  CHECK(keeps({{2048, 1}}, {{65, 2048}}));
+  CHECK_FALSE(keeps({{2048, 1}}, {{64, 2048}}));          // the carry before step 0 is known
+  CHECK_FALSE(keeps({{96, 2048}}, {{2048, 1}}));          // rows
+  CHECK_FALSE(keeps({{2048, 1}}, {{8192, 2048}}, 100));   // restarts
+  CHECK_FALSE(keeps({{2048, 1}}, {{8192, 2048}}, 0, 3));  // packed sequences
+  CHECK(carry_bytes(65, 100, 2, 4) == 2 * 100 * 2 * 4);
+  CHECK(carry_bytes(128, 100, 1, 8) == 2 * 100 * 8);
 }

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+import torch.utils.checkpoint
 
 import scandsl
 from cases import ALL, DTYPES, Case
@@ -184,3 +185,46 @@ def test_the_op_of_the_dispatcher_has_a_gradient_and_its_overload_no_grad_none()
     (gradient,) = torch.autograd.grad(y.sum(), x)
     (expected,) = torch.autograd.grad(torch.logcumsumexp(x, 1).sum(), x)
     torch.testing.assert_close(gradient, expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("op", ["logcumsumexp", "decayed_sum"])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_carries_that_a_scan_leaves_for_its_backward_pass(op: str, dtype: torch.dtype, reverse: bool) -> None:
+    case = Case(op, (2, 301, 128), 1, {"reverse": reverse}, decay_shape=(2, 301, 128))
+    tensors = leaves(case, dtype)
+    exact = {name: each.detach().double().requires_grad_() for name, each in tensors.items()}
+    results = case.got(tensors)
+    kept = results[0].grad_fn.saved_tensors[len(tensors) :]
+    # On the CPU nothing is kept, and of float64 there are no such kernels (SCANDSL_CUDA_MORE_ELEMENTS).
+    assert len(kept) == (1 if tensors["x"].is_cuda and dtype != torch.float64 else 0)
+    for each in kept:
+        states = 1 if op == "decayed_sum" or dtype == torch.bfloat16 else 2
+        assert each.nbytes == 2 * 5 * 128 * states * max(4, dtype.itemsize)
+    weights = weights_of(results, dtype)
+    loss = sum((result * weight.to(result)).sum() for result, weight in zip(results, weights))
+    got, again, alone = (
+        torch.autograd.grad(loss, list(tensors.values()), retain_graph=True, create_graph=create_graph)
+        for create_graph in (False, False, True)  # the last one, to be differentiated, without carries
+    )
+    expected = gradients(case.expected(exact), exact, weights)
+    for name, one, two, three, reference in zip(tensors, got, again, alone, expected):
+        assert torch.equal(one, two)
+        size = terms(case, exact, weights) if name == "decay" else None
+        assert_close(one, reference, size=size)
+        assert_close(three.detach(), reference, size=size)
+
+
+@pytest.mark.parametrize("op", ["logcumsumexp", "decayed_sum"])
+def test_checkpoints(op: str) -> None:
+    case = Case(op, (2, 301, 128), 1, decay_shape=(2, 301, 128))
+    tensors = leaves(case, torch.float32)
+
+    def run(*values):
+        return case.got(dict(zip(tensors, values)))[0]
+
+    values = list(tensors.values())
+    expected = torch.autograd.grad(run(*values).square().sum(), values)
+    y = torch.utils.checkpoint.checkpoint(run, *values, use_reentrant=False)
+    for got, reference in zip(torch.autograd.grad(y.square().sum(), values), expected):
+        assert torch.equal(got, reference)

@@ -48,7 +48,10 @@ SPILLS = [
     ("logcumsumexp.gradient_program * strip*", 24),
     ("decayed_sum.gradient_per_lane * stream *", 100),
     ("decayed_sum.gradient_per_element * one_tile row*", 24),
-    ("decayed_sum.gradient_per_element * stream row*", 160),
+    ("decayed_sum.gradient_per_element * stream row*", 184),
+    # What a thread knows of its lanes, before and behind its walks.
+    ("decayed_sum.gradient_per_element * stream strip*", 8),
+    ("logcumsumexp *16 stream strip*", 8),
     # Positional encodings are not tuned: a product's sine and cosine for each of a thread's elements.
     ("lrpe_cosine.*", 128),
     ("md_lrpe_cosine*", 96),

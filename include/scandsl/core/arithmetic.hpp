@@ -30,6 +30,27 @@ template <class T> struct scalar_arithmetic {
   SCANDSL_HD static T pow(T x, T y) { return std::pow(x, y); }
   SCANDSL_HD static T abs(T x) { return std::abs(x); }
   SCANDSL_HD static T fma(T x, T y, T z) { return std::fma(x, y, z); }
+  /// NaN if either is one; in one instruction where there is one.
+  SCANDSL_HD static T maximum(T x, T y) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    if constexpr (sizeof(T) == 4) {
+      T larger;
+      asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(x), "f"(y));
+      return larger;
+    }
+#endif
+    return (y > x) || !(y == y) ? y : x;
+  }
+  SCANDSL_HD static T minimum(T x, T y) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    if constexpr (sizeof(T) == 4) {
+      T smaller;
+      asm("min.NaN.f32 %0, %1, %2;" : "=f"(smaller) : "f"(x), "f"(y));
+      return smaller;
+    }
+#endif
+    return (y < x) || !(y == y) ? y : x;
+  }
   /// Of the exact product of a position, a T or an integer, and theta; an even number of half turns is left
   /// out (half_turns.hpp).
   template <class P> SCANDSL_HD static T half_turns_of_product(P position, T theta) {
@@ -64,6 +85,8 @@ template <class I> struct integer_arithmetic {
     return static_cast<I>(static_cast<wrapping>(x) - multiple);
   }
   SCANDSL_HD static constexpr I modulo(I x, I y) { return rest(x, y, floor_divide(x, y)); }
+  SCANDSL_HD static I maximum(I x, I y) { return y > x ? y : x; }
+  SCANDSL_HD static I minimum(I x, I y) { return y < x ? y : x; }
   SCANDSL_HD static I select(bool condition, I x, I y) { return condition ? x : y; }
 };
 

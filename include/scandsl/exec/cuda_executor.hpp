@@ -12,6 +12,15 @@ struct cuda_workspace {
   std::int64_t bytes = 0;
 };
 
+/// Device memory for the carries of a scan, its states at some positions, which a run of its program leaves
+/// there and a run of the program's gradient on the same operands finds. It then does not go through them
+/// once more to know. cuda_sizing says how much; memory that a run has no use for is left as it is. Aligned
+/// as cudaMalloc's.
+struct cuda_carries {
+  void* data = nullptr;
+  std::int64_t bytes = 0;
+};
+
 /// Gives device memory, aligned as cudaMalloc's, that is the run's until the stream is through with it.
 /// Memory that is reused in the order of the stream (a tensor of torch's, cudaFreeAsync) may be given back as
 /// soon as run returns. Where there is none it throws.
@@ -25,6 +34,7 @@ struct cuda {
   cuda_workspace workspace;
   cuda_allocator allocate = nullptr;
   void* context = nullptr;
+  cuda_carries carries = {};
 
   /// The stream is always named: {} means the CPU.
   explicit cuda(CUstream_st* on, cuda_workspace memory = {}) : stream(on), workspace(memory) {}
@@ -35,9 +45,12 @@ struct cuda {
 };
 
 /// An executor that launches nothing: the same call then says in `bytes` how much workspace it needs on the
-/// GPU.
+/// GPU; where with_carries is set, what it needs with memory for carries, and in `carry_bytes` how much of
+/// that it fills or finds filled, 0 where none.
 struct cuda_sizing {
   std::int64_t bytes = 0;
+  bool with_carries = false;
+  std::int64_t carry_bytes = 0;
 };
 
 }  // namespace scandsl

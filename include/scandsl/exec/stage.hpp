@@ -52,6 +52,8 @@ inline constexpr int log_sum_maximum_of = [] {
 enum class frame_form {
   none,
   exponential,  ///< exp(x - m)
+  of_element,   ///< ... of the scan's own element x, m being that of its tile
+  vanishing,    ///< 0 if x == -inf else such an exponential times what is finite
   one,          ///< exp_difference(m, m)
   share,        ///< x / s
   logarithm,    ///< log(s)
@@ -60,12 +62,52 @@ struct framed_node {
   frame_form form = frame_form::none;
   int scan = -1;
 };
+template <class Group, int I> constexpr framed_node find_framed_node();
+
+/// Whether node I is finite wherever tiles hold frames: a sum in units of a log-sum, which is asked for that.
+template <class Group, int I> constexpr bool is_finite_in_frame() {
+  constexpr node each = node_at<Group, I>;
+  if constexpr (is_apply<primitive::select_op>(each))
+    return is_finite_in_frame<Group, each.operand[1]>() && is_finite_in_frame<Group, each.operand[2]>();
+  else if constexpr (each.op == opcode::scan || each.op == opcode::carry)
+    return Group::value.scans[each.target].scaled_by >= 0;
+  return false;
+}
+/// The log-sum of whose element at -inf a select takes care, though in a frame its exponential does: `when`
+/// is the condition, `other` what is selected else; -1: none.
+template <class Group, int When, int Other> constexpr int find_vanishing() {
+  constexpr node when = node_at<Group, When>, other = node_at<Group, Other>;
+  if constexpr (is_apply<primitive::equal_op>(when) && is_apply<primitive::multiply_op>(other)) {
+    constexpr node limit = node_at<Group, when.operand[1]>;
+    constexpr framed_node left = find_framed_node<Group, other.operand[0]>(),
+                          right = find_framed_node<Group, other.operand[1]>();
+    constexpr bool is_limit =
+        limit.op == opcode::constant && limit.value < 0 && limit.value == 2 * limit.value;
+    constexpr framed_node exponential = left.form == frame_form::of_element ? left : right;
+    if constexpr (is_limit && exponential.form == frame_form::of_element)
+      if (Group::value.scans[exponential.scan].element[0] == when.operand[0] &&
+          is_finite_in_frame<Group, other.operand[left.form == frame_form::of_element ? 1 : 0]>())
+        return exponential.scan;
+  }
+  return -1;
+}
 template <class Group, int I> constexpr framed_node find_framed_node() {
   constexpr node each = node_at<Group, I>;
   if constexpr (is_apply<primitive::exp_op>(each)) {
     constexpr node gap = node_at<Group, each.operand[0]>;
-    if constexpr (is_apply<primitive::subtract_op>(gap))
-      return {frame_form::exponential, log_sum_maximum_of<Group, gap.operand[1]>};
+    if constexpr (is_apply<primitive::subtract_op>(gap)) {
+      constexpr int scan = log_sum_maximum_of<Group, gap.operand[1]>;
+      if constexpr (scan >= 0)
+        return {node_at<Group, gap.operand[1]>.op != opcode::last &&
+                        Group::value.scans[scan].element[0] == gap.operand[0]
+                    ? frame_form::of_element
+                    : frame_form::exponential,
+                scan};
+    }
+  } else if constexpr (is_apply<primitive::select_op>(each)) {
+    constexpr node zero = node_at<Group, each.operand[1]>;
+    if constexpr (zero.op == opcode::constant && zero.value == 0.0)
+      return {frame_form::vanishing, find_vanishing<Group, each.operand[0], each.operand[2]>()};
   } else if constexpr (is_apply<primitive::exp_difference_op>(each)) {
     constexpr int left = log_sum_of<Group, each.operand[0], 0>;
     return {frame_form::one, left == log_sum_of<Group, each.operand[1], 0> ? left : -1};
@@ -85,9 +127,15 @@ template <class Memory, int Scan> constexpr bool holds_in_frame() {
     return false;
 }
 
-/// Whether a stage's memory has node I already.
+/// Whether a stage's memory has some nodes already, and whether it has node I.
+template <class Memory> constexpr bool remembers_some() {
+  if constexpr (requires { Memory::remembers_some; })
+    return Memory::remembers_some;
+  else
+    return requires { Memory::template remembered_at<0>; };
+}
 template <class Memory, int I> constexpr bool remembers() {
-  if constexpr (requires { Memory::template remembered_at<0>; })
+  if constexpr (remembers_some<Memory>())
     return Memory::template remembered_at<I> >= 0;
   else
     return false;
@@ -190,7 +238,8 @@ template <class Group, stage_kind Kind, int Index> struct stage {
   /// memory.last(scan, component) a final state, and memory.advance(scan, elements, before, after) takes one
   /// step of a scan and calls those two with its states before and after the step. For log-sums (m, s) whose
   /// m stays as it is (memory.in_frame, if there is such a constant), memory.exp_in_frame(x, m) gives exp(x -
-  /// m), memory.share(x, s) x / s, and memory.log_of_sum(s) log(s). memory.remembered<I>() gives a node that
+  /// m), memory.exp_of_element<scan>(x, m) that of the scan's element at this step, memory.share(x, s) x / s,
+  /// and memory.log_of_sum(s) log(s). memory.remembered<I>() gives a node that
   /// need not be computed again (memory.remembered_at says which); with leaves_out, nor is what it is made
   /// of. With takes_branches what a uniform select leaves out is skipped, else both sides are computed.
   template <class T, class V, class Memory>
@@ -198,8 +247,7 @@ template <class Group, stage_kind Kind, int Index> struct stage {
     for_each_index(instructions{}, [&]<int I>(index_constant<I>) {
       if constexpr (I < 0) {
         advance<-1 - I>(u, v, memory);
-      } else if constexpr (!leaves_out_unread<std::remove_cvref_t<Memory>>() ||
-                           is_read<std::remove_cvref_t<Memory>>[I]) {
+      } else if constexpr (reads<std::remove_cvref_t<Memory>, I>()) {
         if (!std::remove_cvref_t<Memory>::takes_branches || wanted<I>(u)) compute<I>(u, v, memory);
       }
     });
@@ -271,6 +319,13 @@ private:
     return read;
   }();
 
+  template <class Memory, int I> static constexpr bool reads() {
+    if constexpr (leaves_out_unread<Memory>())
+      return is_read<Memory>[I];
+    else
+      return true;
+  }
+
   template <int I, class T, class V, int Lanes, class Memory>
   SCANDSL_HD static void compute_lanes(uniforms<T>& u, variables<V> (&v)[Lanes], Memory& memory) {
     constexpr node each = node_at<Group, I>;
@@ -315,6 +370,12 @@ private:
       if constexpr (framed.form == frame_form::exponential) {
         constexpr node gap = node_at<Group, each.operand[0]>;
         slot<I>(v) = memory.exp_in_frame(get<gap.operand[0]>(u, v), get<gap.operand[1]>(u, v));
+      } else if constexpr (framed.form == frame_form::of_element) {
+        constexpr node gap = node_at<Group, each.operand[0]>;
+        slot<I>(v) =
+            memory.template exp_of_element<framed.scan>(get<gap.operand[0]>(u, v), get<gap.operand[1]>(u, v));
+      } else if constexpr (framed.form == frame_form::vanishing) {
+        slot<I>(v) = get<each.operand[2]>(u, v);
       } else if constexpr (framed.form == frame_form::share) {
         slot<I>(v) = memory.share(get<each.operand[0]>(u, v), get<each.operand[1]>(u, v));
       } else if constexpr (framed.form == frame_form::logarithm) {

@@ -15,7 +15,7 @@ inline void check_types(const program& p, const problem& bound) {
     const auto id = [&] { return text(declared.id); };
     if (declared.role == tensor_role::scratch) continue;
     if (!b.bound) {
-      if (!declared.optional) throw argument_error("a view for " + id(), "none", "bind it");
+      if (!declared.optional) throw argument_error(message("a view for ", id()), "none", "bind it");
       continue;
     }
     if (b.view.rank != declared.axes.count)
@@ -28,15 +28,15 @@ inline void check_types(const program& p, const problem& bound) {
                             : message("float32, float64, bfloat16 or float16 for ", id()),
                         name_of(b.view.type), "convert it first");
     if (declared.role == tensor_role::output && !b.view.writable)
-      throw argument_error("writable memory for the output " + id(), "a view of const",
+      throw argument_error(message("writable memory for the output ", id()), "a view of const",
                            "bind memory that may be written");
     std::int64_t count = 1;
     for (int i = 0; i < b.view.rank; ++i) count *= b.view.axis[i].count();
     if (declared.role == tensor_role::offsets && count < 1)
-      throw shape_error("at least one offset in " + id(), "none",
+      throw shape_error(message("at least one offset in ", id()), "none",
                         "give S + 1 offsets for S sequences; without sequences, leave the tensor unbound");
     if (b.view.data == nullptr && count > 0)
-      throw argument_error("memory for " + id(), "a null pointer", "bind allocated memory");
+      throw argument_error(message("memory for ", id()), "a null pointer", "bind allocated memory");
   }
 }
 
@@ -46,7 +46,7 @@ inline void check_overlaps(const program& p, const problem& bound, const in_plac
     if (!out.bound || p.tensors[t].role != tensor_role::output) continue;
     const footprint mine = footprint_of(out.view);
     if (self_overlaps(mine))
-      throw overlap_error("distinct memory for each element of the output " + text(p.tensors[t].id),
+      throw overlap_error(message("distinct memory for each element of the output ", text(p.tensors[t].id)),
                           "a view whose elements share memory", "write to a dense tensor, then expand it");
     for (int u = 0; u < p.tensors.count; ++u) {
       const bound_tensor& other = bound.tensors[static_cast<std::size_t>(u)];
@@ -78,19 +78,21 @@ inline void check_offsets(const program& p, const problem& bound, const iteratio
       continue;
     }
     if (!on_host) continue;
-    const std::string id = text(p.tensors[scan.offsets].id), along = text(p.axes[scan.axis]);
+    const std::string_view id = text(p.tensors[scan.offsets].id), along = text(p.axes[scan.axis]);
     const std::vector<std::int64_t> values =
         read_offsets(bound.tensors[static_cast<std::size_t>(scan.offsets)].view);
     if (values.empty() || values.front() != 0)
-      throw argument_error(id + " starting at 0", values.empty() ? "no offsets" : message(values.front()),
-                           "give S + 1 offsets for S sequences, from 0 to the extent of " + along);
+      throw argument_error(message(id, " starting at 0"),
+                           values.empty() ? message("no offsets") : message(values.front()),
+                           message("give S + 1 offsets for S sequences, from 0 to the extent of ", along));
     const std::int64_t extent = space.extent[static_cast<std::size_t>(scan.axis)];
     if (values.back() != extent)
       throw argument_error(message(id, " ending at ", extent, ", the extent of ", along),
                            message(values.back()), "the sequences fill the axis");
     for (std::size_t i = 1; i < values.size(); ++i)
       if (values[i] < values[i - 1])
-        throw argument_error(id + " that does not decrease", message(values[i - 1], " then ", values[i]),
+        throw argument_error(message(id, " that does not decrease"),
+                             message(values[i - 1], " then ", values[i]),
                              "sort the boundaries; an empty sequence repeats one");
   }
 }

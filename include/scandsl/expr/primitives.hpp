@@ -269,9 +269,8 @@ struct pow_op : function<2> {
 struct max_op : function<2> {
   static constexpr std::string_view name = "max", symbol = "max", latex = "\\max";
   static constexpr bool on_integers = true;
-  template <class V> SCANDSL_HD static V value(V x, V y) {  // NaN wins from either side, a tie takes x
-    return arithmetic<V>::select((y > x) || !(y == y), y, x);
-  }
+  /// NaN wins from either side.
+  template <class V> SCANDSL_HD static V value(V x, V y) { return arithmetic<V>::maximum(x, y); }
   template <class T> static constexpr two<T> pullback(T g, T x, T y, T) {
     return {select(y > x, T(0.0), g), select(y > x, g, T(0.0))};
   }
@@ -279,9 +278,7 @@ struct max_op : function<2> {
 struct min_op : function<2> {
   static constexpr std::string_view name = "min", symbol = "min", latex = "\\min";
   static constexpr bool on_integers = true;
-  template <class V> SCANDSL_HD static V value(V x, V y) {
-    return arithmetic<V>::select((y < x) || !(y == y), y, x);
-  }
+  template <class V> SCANDSL_HD static V value(V x, V y) { return arithmetic<V>::minimum(x, y); }
   template <class T> static constexpr two<T> pullback(T g, T x, T y, T) {
     return {select(y < x, T(0.0), g), select(y < x, g, T(0.0))};
   }

@@ -195,7 +195,8 @@ struct program {
       nodes;  ///< operands come before users; a scan's elements before its carry and scan
   fixed_list<scan_decl, max_scans> scans;
   fixed_list<store_decl, max_stores> stores;
-  bool only_rows = false;  ///< along_rows() said so
+  bool only_rows = false;    ///< along_rows() said so
+  bool is_gradient = false;  ///< gradient() made it
 
   constexpr bool operator==(const program&) const = default;
 

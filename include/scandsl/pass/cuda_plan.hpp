@@ -33,6 +33,9 @@ struct cuda_strip_policy {
   /// Of programs of several sweeps: few lanes and many steps a thread, for each sweep joins the threads once
   /// more. (4 x 8 and 2 x 16 of 128 threads: 0.39 and 0.45 of a copy for the gradient of logcumsumexp.)
   static constexpr int lanes_of_sweeps = 2, steps_of_sweeps = 16;
+  static constexpr int threads_of_sweeps = 128, resident_threads_of_sweeps = 384, held_words_of_sweeps = 48;
+  /// Carries are kept of every so many steps: a float32 number is 3 % of as many elements of 16 bits.
+  static constexpr int carry_steps = 64;
   /// Of programs without scans: what a thread computes once for all of its steps weighs as much as they do.
   static constexpr int threads_of_maps = 128, held_words_of_maps = 64;
   /// What is computed once for all steps waits in registers, too: the gradient of an encoding on a grid 0.76
@@ -138,6 +141,7 @@ struct cuda_kernel_plan {
   std::int64_t segments = 1;
   bool packed = false;
   int lane_threads = 1;
+  std::int64_t carry_interval = 0;  ///< carries are left, or found, before every so many steps; 0: none are
   bool clustered = false;           ///< the blocks of a cluster hold a row
   std::int64_t lookback_tiles = 0;  ///< more than 0: a look-back, with so many tiles of each lane
 };
@@ -310,6 +314,22 @@ inline bool only_reduces(const program& p) {
 }
 
 }  // namespace detail
+
+/// Whether a plan can leave carries, or (finds) begin its tiles with them: walks along strips of more than
+/// one tile, without restarts.
+inline bool keeps_carries(const program& p, const cuda_kernel_plan& plan, const cuda_tile_shape& shape,
+                          bool finds) {
+  const std::int64_t interval = cuda_strip_policy::carry_steps, steps = plan.nest.steps(),
+                     tile = std::int64_t{shape.strip_threads} / plan.lane_threads * shape.strip_steps;
+  return detail::can_number_lanes(p) && plan.arrangement == cuda_arrangement::strip && !plan.packed &&
+         plan.pieces == 1 && plan.chunk == 0 && plan.nest.walk.size() == 1 && steps > interval &&
+         (finds ? steps > tile && tile % interval == 0 : interval % shape.strip_steps == 0);
+}
+/// What carries of a program's lanes take.
+constexpr std::int64_t carry_bytes(std::int64_t steps, std::int64_t lanes, int components, int element_size) {
+  const std::int64_t interval = cuda_strip_policy::carry_steps;
+  return (steps + interval - 1) / interval * lanes * components * element_size;
+}
 
 /// Plans one kernel program.
 inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& table, const problem& bound,

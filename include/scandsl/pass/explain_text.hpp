@@ -8,6 +8,19 @@
 /// Phrases that the explanations of all devices' plans share.
 namespace scandsl::detail {
 
+/// As message, however long.
+template <class... Parts> std::string joined(const Parts&... parts) {
+  std::string text;
+  const auto append = [&]<class Part>(const Part& part) {
+    if constexpr (std::is_convertible_v<const Part&, std::string_view>)
+      text += std::string_view(part);
+    else
+      text += message(part);
+  };
+  (append(parts), ...);
+  return text;
+}
+
 inline std::string size_text(std::int64_t bytes) {
   const char* unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   double value = static_cast<double>(bytes);
@@ -22,21 +35,21 @@ inline std::string size_text(std::int64_t bytes) {
 inline std::string kernel_heading_text(const program& kernel, const walk_table& table, const loop_nest& nest,
                                        int index) {
   const std::string walked = table.axis >= 0 ? std::string(kernel.axes[table.axis].view()) : "memory order";
-  return message("  kernel ", index + 1, ": walks ", walked, ", ", nest.steps(), " steps of ",
-                 nest.lane_count(), nest.lane_count() == 1 ? " lane" : " lanes");
+  return joined("  kernel ", index + 1, ": walks ", walked, ", ", nest.steps(), " steps of ",
+                nest.lane_count(), nest.lane_count() == 1 ? " lane" : " lanes");
 }
 
 /// "    sweep 1: forward, the other way if reverse"
 inline std::string sweep_heading_text(const program& kernel, const walk_table& table, int i) {
   const walk_stage& sweep = table.sweep[i];
-  std::string text = message("    sweep ", i + 1, ": ", sweep.reversed ? "backward" : "forward");
+  std::string text = joined("    sweep ", i + 1, ": ", sweep.reversed ? "backward" : "forward");
   if (sweep.reverse_parameter >= 0)
-    text += message(", the other way if ", kernel.parameters[sweep.reverse_parameter].id.view());
+    text += joined(", the other way if ", kernel.parameters[sweep.reverse_parameter].id.view());
   return text;
 }
 
 inline std::string operands_text(int read, int written) {
-  return message(", ", read, read == 1 ? " operand read" : " operands read", ", ", written, " written");
+  return joined(", ", read, read == 1 ? " operand read" : " operands read", ", ", written, " written");
 }
 
 }  // namespace scandsl::detail

@@ -220,7 +220,9 @@ constexpr program gradient_of(const program& p, const operand_names& wanted, boo
       throw "scandsl: gradient: the program has no input and no scalar of that name";
   }
   const program source = simplify(p);
-  return reverse_mode(source, wanted, keeps_values)();
+  program result = reverse_mode(source, wanted, keeps_values)();
+  result.is_gradient = true;
+  return result;
 }
 
 }  // namespace detail

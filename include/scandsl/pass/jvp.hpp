@@ -13,6 +13,7 @@ public:
           return n.op == opcode::parameter || f_.tensors[n.target].role == tensor_role::input;
         }) {
     d_.target.result.id = derived_title('t', source.id);
+    d_.target.result.is_gradient = false;
     for (quantity& q : tangent_) q = number(0.0);
     for (affine_scan& scan : tangent_scan_) scan.scan = -1;
     find_components();

@@ -83,6 +83,34 @@ inline void order_by_stride(const program& p, std::vector<dimension>& dimensions
 
 }  // namespace detail
 
+namespace detail {
+
+/// Numbers the lanes of a kernel program in a free column of strides, `number_of_lanes`: by the names of
+/// their axes, whatever the operands' strides, so that another program with the same axes numbers them alike.
+/// Gives how many there are.
+inline std::int64_t number_lanes(const program& p, const walk_table& table, iteration_space& space) {
+  const axis_mask lanes = table.space & ~(table.axis >= 0 ? axis_bit(table.axis) : 0);
+  std::vector<int> axes;
+  for (int a = 0; a < p.axes.count; ++a)
+    if (lanes >> a & 1U) {
+      std::size_t at = axes.size();
+      while (at > 0 && p.axes[a].view() < p.axes[axes[at - 1]].view()) --at;
+      axes.insert(axes.begin() + static_cast<std::ptrdiff_t>(at), a);
+    }
+  std::int64_t stride = 1;
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    std::vector<dimension>& dimensions = space.axis[static_cast<std::size_t>(axes[i])];
+    for (std::size_t d = dimensions.size(); d-- > 0;) {
+      dimensions[d].stride[static_cast<std::size_t>(p.tensors.count)] = stride;
+      stride *= dimensions[d].extent;
+    }
+  }
+  return stride;
+}
+inline bool can_number_lanes(const program& p) { return p.tensors.count < max_tensors; }
+
+}  // namespace detail
+
 /// The nest of the whole space.
 inline loop_nest make_nest(const program& p, const walk_table& table, const iteration_space& space) {
   loop_nest nest;

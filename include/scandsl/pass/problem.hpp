@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "scandsl/core/view.hpp"
@@ -59,7 +59,7 @@ struct iteration_space {
 
 namespace detail {
 
-inline std::string text(const name& n) { return std::string(n.view()); }
+constexpr std::string_view text(const name& n) { return n.view(); }
 
 /// Splits two lists of dimensions until their extents agree; false where they cannot.
 inline bool common_refinement(std::vector<std::int64_t>& left, std::vector<std::int64_t>& right,

@@ -148,6 +148,7 @@ constexpr program prune(const program& p) {
   const detail::pruning pruned{p};
   program result;
   result.id = p.id;
+  result.is_gradient = p.is_gradient;
   for (int a = 0; a < p.axes.count; ++a)
     if (pruned.live.axes & axis_bit(a)) result.parts[result.axes.push_back(p.axes[a])] = p.parts[a];
   for (int i = 0; i < p.parameters.count; ++i)

@@ -1,7 +1,8 @@
 #pragma once
 #include "scandsl/ir/builder.hpp"
 
-/// Scans of which only the last value is wanted: sums, extrema and the like along an axis.
+/// Scans of which little is asked: their last value only (sums, extrema and the like along an axis), or that
+/// they add.
 namespace scandsl {
 
 /// Whether it does not matter in which order a scan's elements are combined: sums, products, extrema,
@@ -30,6 +31,22 @@ constexpr bool is_reduction(const program& p) {
   for (int s = 0; s < p.scans.count; ++s)
     if (p.scans[s].every != no_node || p.scans[s].offsets >= 0 || !commutes(p, s)) return false;
   return p.scans.count > 0;
+}
+
+constexpr bool is_plain_sum(const program& p, int scan) {
+  const scan_decl& s = p.scans[scan];
+  return s.components == 1 && !s.log_sum && !s.joins_log_sum &&
+         is_apply<primitive::add_op>(p.nodes[s.combined[0]]) && commutes(p, scan);
+}
+
+/// Whether states may occur in a program's gradient: not where nothing follows plain sums.
+constexpr bool gradient_has_states(const program& p) {
+  for (int s = 0; s < p.scans.count; ++s)
+    if (!is_plain_sum(p, s)) return true;
+  for (const node& n : p.nodes)
+    for (const node_id operand : n.operand)
+      if (operand != no_node && is_scan_value(p.nodes[operand])) return true;
+  return false;
 }
 
 }  // namespace scandsl

@@ -16,6 +16,7 @@ struct rewriting {
 
   constexpr explicit rewriting(const program& p) : source(p) {
     target.result.id = p.id;
+    target.result.is_gradient = p.is_gradient;
     target.result.axes = p.axes;
     std::copy(p.parts, p.parts + max_axes, target.result.parts);
     target.result.tensors = p.tensors;

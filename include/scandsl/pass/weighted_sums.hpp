@@ -1,4 +1,5 @@
 #pragma once
+#include "scandsl/pass/reduction.hpp"
 #include "scandsl/pass/rewrite.hpp"
 
 /// Sums of a softmax times something, sum(over(n), exp(x - y) * g) with y = last(scan(log_add_exp, over(n),
@@ -19,14 +20,6 @@ constexpr bool is_log_add_exp(const program& p, int scan) {
 /// A value of a log-add-exp scan.
 constexpr bool is_log_sum_value(const program& p, node_id id) {
   return is_scan_value(p.nodes[id]) && is_log_add_exp(p, p.nodes[id].target);
-}
-constexpr bool is_plain_sum(const program& p, int scan) {
-  const scan_decl& s = p.scans[scan];
-  if (s.components != 1) return false;
-  const node& n = p.nodes[s.combined[0]];
-  if (!is_apply<primitive::add_op>(n)) return false;
-  const opcode a = p.nodes[n.operand[0]].op, b = p.nodes[n.operand[1]].op;
-  return (a == opcode::left && b == opcode::right) || (a == opcode::right && b == opcode::left);
 }
 /// From the first position to the last, or back, and from nothing.
 constexpr bool walks_once(const scan_decl& s) {

@@ -98,6 +98,8 @@ struct arithmetic<xsimd::batch<T, A>> {
     else
       return xsimd::fma(x, y, z);
   }
+  static pack maximum(pack x, pack y) { return xsimd::select((y > x) || !(y == y), y, x); }
+  static pack minimum(pack x, pack y) { return xsimd::select((y < x) || !(y == y), y, x); }
   static pack select(truth condition, pack x, pack y) { return xsimd::select(condition, x, y); }
   static pack to_real(integer x) { return xsimd::to_float(x); }
   static truth truth_of(typename arithmetic<integer>::truth condition) {
@@ -174,6 +176,8 @@ struct arithmetic<xsimd::batch<T, A>> {
     return std::bit_cast<pack>(std::bit_cast<wrapping>(x) - multiple);
   }
   static pack modulo(pack x, pack y) { return rest(x, y, floor_divide(x, y)); }
+  static pack maximum(pack x, pack y) { return xsimd::select(y > x, y, x); }
+  static pack minimum(pack x, pack y) { return xsimd::select(y < x, y, x); }
   /// The condition may come from numbers of the same size.
   template <class U> static pack select(xsimd::batch_bool<U, A> condition, pack x, pack y) {
     return xsimd::select(std::bit_cast<truth>(condition), x, y);

@@ -195,6 +195,8 @@ template <> struct arithmetic<cuda_detail::approximate> {
   __device__ __forceinline__ static V pow(V x, V y) { return V(exact::pow(x.value, y.value)); }
   __device__ __forceinline__ static V abs(V x) { return V(exact::abs(x.value)); }
   __device__ __forceinline__ static V fma(V x, V y, V z) { return V(exact::fma(x.value, y.value, z.value)); }
+  __device__ __forceinline__ static V maximum(V x, V y) { return V(exact::maximum(x.value, y.value)); }
+  __device__ __forceinline__ static V minimum(V x, V y) { return V(exact::minimum(x.value, y.value)); }
   __device__ __forceinline__ static V select(bool condition, V x, V y) { return condition ? x : y; }
 };
 

@@ -76,6 +76,16 @@ struct computed_axis {
   int dimensions = 0;
 };
 
+/// Where the states of scans before every 2^log2_interval steps of a lane lie, if anywhere: [of these
+/// steps][component][lane], the lanes numbered in an order that does not depend on any tensor's strides.
+struct carry_arguments {
+  void* data = nullptr;
+  int log2_interval = 0;
+  std::int64_t lanes = 0;
+  std::int64_t lane_stride[max_lane_dimensions] = {};  ///< of threads' units
+  std::int64_t inner_stride = 0;                       ///< between a unit's lanes
+};
+
 /// `Computed` positions in all tensors together.
 template <int Tensors, int Computed, class C> struct kernel_arguments {
   static constexpr int slots = Tensors > 0 ? Tensors : 1, computed_slots = Computed > 0 ? Computed : 1;
@@ -112,6 +122,8 @@ template <int Tensors, int Computed, class C> struct kernel_arguments {
   bool last_wanted = true;     ///< something is computed from the scans' last values
   bool restarts = false;       ///< chunks restart within the walk
   bool along_rows = false;     ///< the arrangement is a row
+  bool one_tile = false;       ///< no lane has more than one tile
+  bool shares_stages = false;  ///< a strip's threads bring its rows of all operands together, 16 bytes each
   bool small = false;          ///< lanes are numbered below 2^31
   bool one_dimension = false;  ///< all lanes lie along one dimension, and none is a chunk
   int log2_lane_threads = 0;
@@ -121,6 +133,7 @@ template <int Tensors, int Computed, class C> struct kernel_arguments {
   /// Carries at the tiles' starts, for later sweeps: [tile][component][lane]. None of one tile.
   void* saved = nullptr;
   std::int64_t saved_lanes = 0;  ///< lanes that it has room for
+  carry_arguments carries;       ///< left by a run for its gradient's
 };
 
 }  // namespace scandsl::cuda_detail

@@ -79,11 +79,41 @@ template <class A> __device__ __noinline__ std::int64_t lane_offset(const A& a, 
   return sum;
 }
 
-/// Where the elements of one vector lie that no single access reaches: element e at `position` +
-/// `direction` * e of the walk, and `lane_stride` * e elements further.
+/// Number of the first lane of unit `rest` among the lanes whose carries are kept.
+template <class A> __device__ __noinline__ std::int64_t numbered_lane(const A& a, std::int64_t rest) {
+  std::int64_t sum = 0;
+#pragma unroll 1
+  for (int d = a.lane_dimensions - 1; d >= 0; --d)
+    sum += (d > 0 ? split_off(rest, a.lane[d].extent) : rest) * a.carries.lane_stride[d];
+  return sum;
+}
+
+/// How many elements of each of a thread's vectors exist (the first ones).
+struct element_counts {
+  int left, less, most;
+  __device__ __forceinline__ int of(int v) const { return std::clamp(left - v * less, 0, most); }
+  /// Of the vectors from v on.
+  __device__ __forceinline__ element_counts from(int v) const { return {left - v * less, less, most}; }
+};
+/// Where a thread's elements lie that no single access a vector reaches: element e of vector v at `position`
+/// + `next` * v + `direction` * e of the walk, and `lane_stride` * e elements further.
 struct element_path {
   std::int64_t place, position, lane_stride;
-  int direction, count;
+  int direction, next;
+  element_counts counts;
+};
+/// Where the elements of one vector lie, those that exist, in a walk that may have several dimensions.
+template <int Width> struct element_offsets {
+  std::int64_t of[Width];
+  int count;
+  template <class A>
+  __device__ __forceinline__ element_offsets(const A& a, int t, const element_path& path, int v)
+      : count(path.counts.of(v)) {
+#pragma unroll 1
+    for (int e = 0; e < count; ++e)
+      of[e] = path.place + walk_offset(a, t, path.position + path.next * v + path.direction * e) +
+              path.lane_stride * e;
+  }
 };
 
 // ---- integers and computed positions
@@ -129,26 +159,49 @@ __device__ __forceinline__ void load_lanes(const T* first, std::int64_t apart, i
       values[lane] = widen<T, V>(first[lane * apart]);
   }
 }
-/// ... of any type. The switch is outside of the loop over lanes.
+template <class V, int Lanes> struct lane_values {
+  V value[Lanes];
+};
+/// ... of any type. The switch is outside of the loop over lanes; types that what is once a lane seldom has
+/// are left to one function for all places that call it.
+template <class V, int Lanes>
+__device__ __noinline__ lane_values<V, Lanes> load_any_lanes(const void* data, dtype type, std::int64_t apart,
+                                                             int count) {
+  lane_values<V, Lanes> values;
+  switch (type) {
+  case dtype::float64: load_lanes(static_cast<const double*>(data), apart, count, values.value); break;
+  case dtype::bfloat16: load_lanes(static_cast<const bfloat16*>(data), apart, count, values.value); break;
+  case dtype::float16: load_lanes(static_cast<const float16*>(data), apart, count, values.value); break;
+  default: load_lanes(static_cast<const float*>(data), apart, count, values.value); break;
+  }
+  return values;
+}
 template <int Lanes, class V>
 __device__ __forceinline__ void load_lanes(const tensor_argument& memory, std::int64_t offset,
                                            std::int64_t apart, int count, V (&values)[Lanes]) {
-  const auto load = [&]<class T>(std::type_identity<T>) {
-    load_lanes(static_cast<const T*>(memory.data) + offset, apart, count, values);
-  };
   if constexpr (std::is_integral_v<V>) {
     if (memory.type == dtype::int32)
-      load(std::type_identity<std::int32_t>{});
+      load_lanes(static_cast<const std::int32_t*>(memory.data) + offset, apart, count, values);
     else
-      load(std::type_identity<std::int64_t>{});
+      load_lanes(static_cast<const std::int64_t*>(memory.data) + offset, apart, count, values);
+  } else if (memory.type == dtype::float32) {
+    load_lanes(static_cast<const float*>(memory.data) + offset, apart, count, values);
+  } else if constexpr (Lanes == 1) {
+    values[0] = count > 0 ? load_any<V>(memory.data, memory.type, offset) : V(0);
   } else {
-    switch (memory.type) {
-    case dtype::float64: return load(std::type_identity<double>{});
-    case dtype::bfloat16: return load(std::type_identity<bfloat16>{});
-    case dtype::float16: return load(std::type_identity<float16>{});
-    default: return load(std::type_identity<float>{});
-    }
+    const void* const first =
+        static_cast<const char*>(memory.data) + offset * static_cast<std::int64_t>(size_of(memory.type));
+    const auto any = load_any_lanes<V, Lanes>(first, memory.type, apart, count);
+#pragma unroll
+    for (int lane = 0; lane < Lanes; ++lane) values[lane] = any.value[lane];
   }
+}
+template <class V, int Lanes>
+__device__ __noinline__ void store_any_lanes(const tensor_argument& memory, std::int64_t offset,
+                                             std::int64_t apart, int count, lane_values<V, Lanes> values) {
+#pragma unroll 1
+  for (int lane = 0; lane < count; ++lane)
+    store_any<V>(memory.data, memory.type, offset + lane * apart, values.value[lane]);
 }
 
 /// Elements of any type where they exist, else 0.

@@ -191,6 +191,10 @@ template <class K>
 inline constexpr bool scans_once = knows_types<K> && sweep_count<typename K::group> == 1 &&
                                    scan_count<typename K::group> > 0 && rounds_of<typename K::group, 0> == 1;
 
+/// ... and whose states its gradient may want.
+template <class K>
+inline constexpr bool leaves_carries = scans_once<K> && gradient_has_states(K::group::value);
+
 template <class Group, int T> constexpr bool find_placed() {
   for (int s = 0; s < Group::plan.sweeps; ++s)
     for (int i = 0; i < Group::value.nodes.count; ++i)
@@ -284,6 +288,52 @@ template <class Group, int S> struct remembered_nodes {
     return nodes;
   }();
 };
+/// Nodes with exponentials and the like that no scan comes before, where the first sweep folds with them and
+/// later ones need them again: the outermost.
+template <class Group> struct common_nodes {
+  static constexpr node_list list = [] {
+    node_list nodes;
+    const program& p = Group::value;
+    if (Group::plan.sweeps < 2 || !is_replayed<Group>(0)) return nodes;
+    const auto& from = Group::plan.aggregate[0].from;
+    bool costly[max_nodes] = {}, inner[max_nodes] = {};
+    for (int i = 0; i < p.nodes.count; ++i) {
+      const node& n = p.nodes[i];
+      if (n.op != opcode::apply || is_integer(n) || from[i] != source::computed) continue;
+      bool pointwise = true;
+      costly[i] = n.function >= primitive::index<primitive::exp_op> && !is_integer(n);
+      for (const node_id o : n.operand)
+        if (o != no_node) {
+          const bool known = from[o] != source::computed || p.nodes[o].op == opcode::constant;
+          pointwise = pointwise && (costly[o] || known);
+          costly[i] = costly[i] || costly[o];
+        }
+      costly[i] = costly[i] && pointwise;
+      if (costly[i])
+        for (const node_id o : n.operand)
+          if (o != no_node) inner[o] = true;
+    }
+    for (int i = 0; i < p.nodes.count; ++i) {
+      bool again = false;
+      for (int s = 1; s < Group::plan.sweeps; ++s)
+        again = again || Group::plan.sweep[s].from[i] == source::computed ||
+                Group::plan.aggregate[s].from[i] == source::computed;
+      if (costly[i] && !inner[i] && again) nodes.push_back(i);
+    }
+    return nodes;
+  }();
+};
+/// Log-sums of whose elements a tile leaves the exponentials in registers, for later sweeps that go through
+/// it again: as numbers of scans.
+template <class Group> struct kept_exponentials {
+  static constexpr node_list list = [] {
+    node_list scans;
+    for (int i = 0; i < Group::value.scans.count; ++i)
+      if (Group::value.scans[i].log_sum && is_replayed<Group>(Group::plan.sweep_of_scan[i]))
+        scans.push_back(i);
+    return scans;
+  }();
+};
 template <class Holder> constexpr int find_in(int node_index) {
   for (int i = 0; i < Holder::list.count; ++i)
     if (Holder::list[i] == node_index) return i;
@@ -303,6 +353,50 @@ template <class Group, int S, int Round = -1> struct scans_in {
   }();
 };
 
+/// Whether node i is what a log-sum takes, read from memory: where steps do not exist tiles hold -inf, of
+/// which the exponential in a frame is 0.
+template <class Group> constexpr bool is_filled_low(int i) {
+  if (Group::value.nodes[i].op != opcode::load || is_integer(Group::value.nodes[i])) return false;
+  for (const scan_decl& scan : Group::value.scans)
+    if (scan.log_sum && scan.element[0] == i) return true;
+  return false;
+}
+template <class Group, int I> constexpr bool find_vanishes();
+/// Whether node I is finite where a tile holds a frame, also at steps that do not exist.
+template <class Group, int I> constexpr bool find_finite() {
+  constexpr node each = node_at<Group, I>;
+  if constexpr (is_apply<primitive::select_op>(each))
+    return find_finite<Group, each.operand[1]>() && find_finite<Group, each.operand[2]>();
+  else if constexpr (each.op == opcode::constant)
+    return each.value - each.value == 0.0;
+  else if constexpr (find_framed_node<Group, I>().form == frame_form::share &&
+                     find_framed_node<Group, I>().scan >= 0)  // x / (a sum in a frame), which is positive
+    return find_finite<Group, each.operand[0]>() || find_vanishes<Group, each.operand[0]>();
+  return false;
+}
+/// Whether node I is 0 at steps that do not exist, where tiles hold 0 of all else.
+template <class Group, int I> constexpr bool find_vanishes() {
+  constexpr node each = node_at<Group, I>;
+  if constexpr (each.op == opcode::load) {
+    constexpr tensor_decl declared = tensor_at<Group, each.target>;
+    return !is_integer(each) && walks_along(Group::plan, each.axes) && !is_filled_low<Group>(I) &&
+           (!declared.optional || declared.fallback == 0.0);
+  } else if constexpr (is_apply<primitive::select_op>(each)) {
+    return find_vanishes<Group, each.operand[1]>() && find_vanishes<Group, each.operand[2]>();
+  } else if constexpr (is_apply<primitive::multiply_op>(each)) {
+    return (find_vanishes<Group, each.operand[0]>() && find_finite<Group, each.operand[1]>()) ||
+           (find_vanishes<Group, each.operand[1]>() && find_finite<Group, each.operand[0]>());
+  }
+  return false;
+}
+/// Whether what scan S adds to its sum in a frame is 0 there: exponentials of a log-sum, terms of one in its
+/// units.
+template <class Group, int S>
+inline constexpr bool vanishes =
+    is_log_sum<Group, S> ? is_filled_low<Group>(scan_at<Group, S>.element[0]) &&
+                               !tensor_at<Group, node_at<Group, scan_at<Group, S>.element[0]>.target>.optional
+                         : find_vanishes<Group, scan_at<Group, S>.element[0]>();
+
 template <class Group>
 inline constexpr int most_remembered = [] {
   int most = 0;
@@ -312,22 +406,58 @@ inline constexpr int most_remembered = [] {
   return most;
 }();
 
-/// Whether a component is saved of a tile's carry: those live ones of scans that a later sweep replays.
-template <class Group> constexpr bool is_saved(int scan, int component) {
-  return is_replayed<Group>(Group::plan.sweep_of_scan[scan]) && Group::plan.live_component[scan][component];
+/// Whether of a log-sum's carry its value m + log(s) is kept alone: where all operands have 16 bits. (m and s
+/// tell more where |m| is large: a float32 value is off by |m| 2^-24, as exponentials in a frame are.)
+template <class Group, class C> constexpr bool is_kept_as_value(int scan) {
+  return std::is_same_v<C, approximate> && Group::value.scans[scan].log_sum;
 }
-/// The saved components in front of that one, or all of them, of one sweep or of any.
-template <class Group> constexpr int saved_number(int scan, int component, int sweep = all_sweeps) {
+/// How many numbers are kept of a tile's carry before that component, or in all, of one sweep or of any: of
+/// scans that a later sweep replays, or of a program of one sweep (for the gradient's), the live components.
+template <class Group, class C> constexpr int kept_number(int scan, int component, int sweep = all_sweeps) {
   int count = 0;
-  for (int i = 0; i < Group::value.scans.count; ++i)
+  for (int i = 0; i < Group::value.scans.count; ++i) {
+    const int its_sweep = Group::plan.sweep_of_scan[i];
+    if ((sweep != all_sweeps && its_sweep != sweep) ||
+        (Group::plan.sweeps > 1 && !is_replayed<Group>(its_sweep)))
+      continue;
     for (int k = 0; k < Group::value.scans[i].components; ++k) {
       if (i == scan && k == component) return count;
-      if ((sweep == all_sweeps || Group::plan.sweep_of_scan[i] == sweep) && is_saved<Group>(i, k)) ++count;
+      if (is_kept_as_value<Group, C>(i) ? k == 0 : Group::plan.live_component[i][k]) ++count;
     }
+  }
   return count;
 }
-template <class Group, int Sweep = all_sweeps>
-inline constexpr int saved_components = saved_number<Group>(-1, -1, Sweep);
+template <class Group, class C, int Sweep = all_sweeps>
+inline constexpr int kept_count = kept_number<Group, C>(-1, -1, Sweep);
+/// Whether tiles begin with carries that an earlier sweep had there.
+template <class Group> constexpr bool find_replays_some() {
+  bool some = false;
+  for (int q = 0; q < Group::plan.sweeps; ++q) some = some || is_replayed<Group>(q);
+  return some;
+}
+template <class Group, class C>
+inline constexpr int saved_count = find_replays_some<Group>() ? kept_count<Group, C> : 0;
+
+/// Calls f(number, scan, component), constants, for what is kept of the scans in Holder; of a log-sum that is
+/// kept as its value once, with component 0.
+template <class Group, class C, class Holder, class F> __device__ __forceinline__ void for_kept(F&& f) {
+  for_each_index(sequence_of<Holder>{}, [&]<int S>(index_constant<S> scan) {
+    for_each_index(std::make_integer_sequence<int, components_of<Group, S>>{},
+                   [&]<int K>(index_constant<K> k) {
+                     if constexpr (is_kept_as_value<Group, C>(S) ? K == 0 : is_live<Group, S, K>)
+                       f(index_constant<kept_number<Group, C>(S, K)>{}, scan, k);
+                   });
+  });
+}
+
+/// Whether the first sweep does nothing but find the carries with which later ones go through its tiles
+/// again.
+template <class Group> constexpr bool find_first_is_replayed() {
+  bool alone = Group::plan.sweeps > 1 && Group::plan.sweep[0].stores.count == 0;
+  for (int s = 0; s < Group::plan.sweeps; ++s) alone = alone && is_replayed<Group>(s) == (s == 0);
+  return alone && !find_last<Group>(0);
+}
+template <class Group> inline constexpr bool first_is_replayed = find_first_is_replayed<Group>();
 
 /// Sums of exp(x - frame) above this are left to the running maximum: the exponent's own rounding would show.
 template <class C> inline constexpr float largest_sum = 0x1p20F;
@@ -477,6 +607,21 @@ __device__ __forceinline__ void set_identity(states<Group, C>& s) {
     std::get<K>(state_of<S>(s)) = static_cast<C>(identity_of<Group, S, K>);
   });
 }
+/// What is kept of a component, and the component from that.
+template <class Group, int S, int K, class C>
+__device__ __forceinline__ typename scratch_type_of<C>::type kept_of(const states<Group, C>& s) {
+  const auto& state = state_of<S>(s);
+  if constexpr (is_kept_as_value<Group, C>(S))
+    return static_cast<float>(state[0] + arithmetic<C>::log(state[1]));
+  else
+    return static_cast<typename scratch_type_of<C>::type>(std::get<K>(state));
+}
+template <class Group, int S, int K, class C>
+__device__ __forceinline__ void restore_kept(states<Group, C>& s, typename scratch_type_of<C>::type kept) {
+  auto& state = state_of<S>(s);
+  std::get<K>(state) = static_cast<C>(kept);
+  if constexpr (is_kept_as_value<Group, C>(S)) state[1] = C(1);
+}
 /// right = combine(left, right).
 template <class Group, class Holder, bool Framed = false, class C>
 __device__ __forceinline__ void combine_onto(const states<Group, C>& left, states<Group, C>& right) {
@@ -625,6 +770,9 @@ template <class C, int Joined> constexpr double largest_joined(bool factor, bool
   return power;
 }
 
+/// Sums in units of a log-sum above this are left to the scans' own operators: so many of them are finite.
+inline constexpr float largest_scaled_sum = 0x1p100F;
+
 /// Whether joining a stretch to what precedes it may make a NaN that a walk in order does not make: the
 /// stretch's own state is not finite though its identity and the carry are (decays of 2 and a carry of 0
 /// would make inf * 0), or the carry is infinite (and the stretch's product of decays may have become 0).
@@ -645,6 +793,9 @@ __device__ __forceinline__ bool overflows(const states<Group, C>& carry, const s
     const C own = std::get<K>(state_of<S>(stretch)), before = std::get<K>(state_of<S>(carry));
     if constexpr (Framed && is_log_sum<Group, S>) {
       suspect = suspect | !(own < C(largest_sum<C>));
+    } else if constexpr (scale_of<Group, S> >= 0) {  // what multiplies it may be 0 (frame_form::vanishing)
+      const C limit = C(largest_scaled_sum);
+      suspect = suspect | !((own < limit) & (own > -limit)) | !((before < limit) & (before > -limit));
     } else if constexpr (scales<Group, S> && identity - identity == 0.0) {
       bool fits = own - own == C(0);
       if constexpr (Joined > 1) {

@@ -1,6 +1,8 @@
 #pragma once
 #include <cuda_runtime.h>
 
+#include <optional>
+
 #include "scandsl/exec/cuda/lookback.cuh"
 #include "scandsl/exec/cuda/pieces.cuh"
 #include "scandsl/exec/cuda/walk.cuh"
@@ -11,7 +13,7 @@ namespace scandsl::cuda_detail {
 
 inline void check(cudaError_t status, const char* what) {
   if (status != cudaSuccess)
-    throw cuda_error(std::string(what) + " to succeed", cudaGetErrorString(status),
+    throw cuda_error(message(what, " to succeed"), cudaGetErrorString(status),
                      "see the CUDA runtime's description of that error");
 }
 
@@ -67,9 +69,10 @@ template <class K> struct tile_policy {
   static constexpr bool is_map = group::plan.sweeps == 1 && scan_count<group> == 0;
   static constexpr bool hoists =
       size_of_list<kept_nodes<group>> > 0 && size_of_list<rotating_nodes<K, stage_kind::sweep, 0>> == 0;
-  static constexpr int strip_held_words = !is_map  ? cuda_strip_policy::held_words
-                                          : hoists ? cuda_strip_policy::held_words_of_hoisting_maps
-                                                   : cuda_strip_policy::held_words_of_maps;
+  static constexpr int strip_held_words = several_sweeps ? cuda_strip_policy::held_words_of_sweeps
+                                          : !is_map      ? cuda_strip_policy::held_words
+                                          : hoists       ? cuda_strip_policy::held_words_of_hoisting_maps
+                                                         : cuda_strip_policy::held_words_of_maps;
   static constexpr int strip_steps = static_cast<int>(std::bit_floor(static_cast<unsigned>(
       std::clamp(std::min(4 * strip_held_words / ((several_sweeps ? strip_lanes : width) * step_bytes),
                           unrolled_steps(strip_lanes)),
@@ -77,9 +80,10 @@ template <class K> struct tile_policy {
                  several_sweeps       ? cuda_strip_policy::steps_of_sweeps
                  : is_typed || is_map ? cuda_strip_policy::most_steps
                                       : cuda_strip_policy::steps_of_other_types))));
-  static constexpr int strip_threads = is_map ? cuda_strip_policy::threads_of_maps
-                                       : several_sweeps || state_words > 1 ? 128
-                                                                           : 256;
+  static constexpr int strip_threads = is_map            ? cuda_strip_policy::threads_of_maps
+                                       : several_sweeps  ? cuda_strip_policy::threads_of_sweeps
+                                       : state_words > 1 ? 128
+                                                         : 256;
   static constexpr int row_held_words =
       several_sweeps ? cuda_row_policy::held_words_of_sweeps : cuda_row_policy::held_words;
   static constexpr int row_vectors = [] {
@@ -113,6 +117,11 @@ template <class K> struct tile_policy {
     const int more = cuda_row_policy::more_in_clusters * row_vectors;
     return more * width * step_bytes > 4 * row_held_words ? row_vectors : more;
   }();
+  /// Components of carries that strips leave for their gradient's kernels, or find there; 0: none.
+  static constexpr int kept_carries = !streams || sums_scratch || group::only_rows ? 0
+                                      : (group::is_gradient ? first_is_replayed<group> : leaves_carries<K>)
+                                          ? kept_count<group, typename K::compute>
+                                          : 0;
   /// Several rows share a warp in kernels of their own, where the types are known.
   static constexpr int fewest_row_threads = streams && !sums_scratch ? 1 : 32;
   /// Shared memory of a look-back along rows, for each thread: elements of the tiles that wait, and what
@@ -157,6 +166,30 @@ template <class K, class A> access access_mode(const cuda_kernel_plan& plan, con
   return plan.arrangement == cuda_arrangement::row
              ? access_mode<K>(a, t, a.walk[0].stride[t], policy::width, true)
              : access_mode<K>(a, t, a.inner_stride[t], policy::strip_lanes, false);
+}
+
+/// Whether a strip's threads may bring what its sweeps read of a tile together: each row 16 bytes at a time.
+template <class K, class A> bool shares_stages(const A& a) {
+  if (!tile_policy<K>::streams || !tile_policy<K>::several_sweeps || a.along_rows || a.walk_dimensions != 1)
+    return false;
+  using policy = tile_policy<K>;
+  const std::int64_t lanes = std::int64_t{a.lane_threads} * policy::strip_lanes;
+  if (a.lane_dimensions == 0 || a.inner_extent % lanes != 0) return false;
+  bool shares = true;
+  for_each_index(sequence_of<walked_loads<typename K::group, all_sweeps>>{}, [&]<int I>(index_constant<I>) {
+    const int t = node_at<typename K::group, I>.target;
+    const tensor_argument& memory = a.tensor[t];
+    if (!memory.bound) return;
+    const auto size = static_cast<std::int64_t>(size_of(memory.type));
+    const auto fits = [&](std::int64_t elements) { return elements * size % 16 == 0; };
+    shares = shares && policy::strip_threads * std::int64_t{16} % (lanes * size * policy::strip_steps) == 0 &&
+             fits(policy::strip_lanes * policy::strip_steps);
+    shares = shares && memory.mode == access::vector &&
+             reinterpret_cast<std::uintptr_t>(memory.data) % 16 == 0 && fits(lanes) &&
+             fits(a.walk[0].stride[t]);
+    for (int d = 0; d + 1 < a.lane_dimensions; ++d) shares = shares && fits(a.lane[d].stride[t]);
+  });
+  return shares;
 }
 
 /// The axes along which positions are computed, and the values of tables.
@@ -294,6 +327,7 @@ typename K::arguments make_arguments(const cuda_kernel_plan& plan, const program
     a.offsets_stride = view.axis[0].empty() ? 0 : view.axis[0][view.axis[0].size() - 1].stride;
   }
   for (int t = 0; t < tensors; ++t) a.tensor[t].mode = access_mode<K>(plan, a, t);
+  a.shares_stages = shares_stages<K>(a);
   return a;
 }
 
@@ -375,11 +409,14 @@ template <class K, class Arrangement> void launch_walk(typename K::arguments& a,
   } else if constexpr (tile_policy<K>::sums_scratch) {
     kernel = stream_kernel<fast, fast_arrangement>;
     shared += 2 * walk::stage_bytes;
-  } else if (fits_one_tile<Arrangement>(a)) {
-    kernel = one_tile_kernel<fast, fast_arrangement>;
-  } else if constexpr (Arrangement::has_streams) {
-    kernel = stream_kernel<fast, fast_arrangement>;
-    shared += 2 * walk::stage_bytes;
+  } else {
+    a.one_tile = fits_one_tile<Arrangement>(a);
+    if constexpr (Arrangement::has_streams) {
+      kernel = stream_kernel<fast, fast_arrangement>;
+      if (!a.one_tile) shared += 2 * walk::stage_bytes;
+    }
+    if constexpr (!Arrangement::streams_one_tile)
+      if (a.one_tile) kernel = one_tile_kernel<fast, fast_arrangement>;
   }
   int cluster = 0;
   if constexpr (Arrangement::clustered) cluster = Arrangement::blocks_of_row(a);
@@ -484,8 +521,8 @@ auto with_arrangement(const cuda_kernel_plan& plan, const typename K::arguments&
 
 /// Bytes of the carries that sweeps save, and for how many lanes; none where a lane is one tile.
 template <class K> std::int64_t saved_bytes(const cuda_kernel_plan& plan, typename K::arguments& a) {
-  constexpr int components =
-      std::max(saved_components<typename K::group>, saved_components<typename K::framed::group>);
+  constexpr int components = std::max(saved_count<typename K::group, typename K::compute>,
+                                      saved_count<typename K::framed::group, typename K::compute>);
   if constexpr (components == 0) {
     return 0;
   } else {
@@ -503,33 +540,51 @@ template <class K> std::int64_t saved_bytes(const cuda_kernel_plan& plan, typena
   }
 }
 
+/// A space whose lanes are numbered, where that is wanted.
+template <class K> class numbered_space {
+public:
+  numbered_space(const program& p, const walk_table& table, const iteration_space& given, bool wanted)
+      : space_(&given) {
+    if constexpr (tile_policy<K>::kept_carries > 0)
+      if (wanted && detail::can_number_lanes(p)) {
+        copy_.emplace(given);
+        lanes = detail::number_lanes(p, table, *copy_);
+        space_ = &*copy_;
+      }
+  }
+  const iteration_space& space() const { return *space_; }
+  std::int64_t lanes = 0;  ///< 0: they are not numbered
+
+private:
+  std::optional<iteration_space> copy_;
+  const iteration_space* space_;
+};
+
 /// One kernel program, planned, with the arguments of its launch.
 template <class K> class planned_kernel {
 public:
-  /// Parallel: few lanes are shared by many blocks, where there will be scratch for it.
+  /// Parallel: few lanes are shared by many blocks, where there will be scratch for it. With_carries: there
+  /// will be memory for carries.
   planned_kernel(const program& p, const walk_table& table, const problem& bound,
-                 const iteration_space& space, const cuda_device& on, bool parallel = true)
-      : plan(plan_cuda_kernel(p, table, bound, space, shape_of(parallel, reads_what_others_write(p, bound)),
-                              on)),
-        arguments(make_arguments<K>(plan, p, table, bound, space)), device(on) {
-    if constexpr (policy::takes_pieces)
-      if (plan.pieces > 1) pieces = make_pieces<K>(plan, arguments, bytes);
-    if constexpr (policy::looks_back)
-      if (plan.lookback_tiles > 0) book = make_lookback<K>(plan, arguments, bytes);
-    if constexpr (saved_components<typename K::group> > 0) bytes = saved_bytes<K>(plan, arguments);
-  }
+                 const iteration_space& space, const cuda_device& on, bool parallel = true,
+                 bool with_carries = false)
+      : planned_kernel(p, table, bound, numbered_space<K>(p, table, space, with_carries), on, parallel) {}
 
   /// Whether its scratch is for speed only.
   bool can_do_without() const { return plan.lookback_tiles > 0 || plan.pieces > 1; }
   /// Of what its sweeps save, is kept of pieces, or a look-back publishes.
   std::int64_t scratch_bytes() const { return bytes; }
+  /// Of the carries that it leaves or finds.
+  std::int64_t carry_bytes() const { return bytes_of_carries; }
   /// Says where tensor t, of which that was not known, is.
   void place(int t, void* data) {
     arguments.tensor[t].data = data;
     arguments.tensor[t].mode = access_mode<K>(plan, arguments, t);
+    arguments.shares_stages = shares_stages<K>(arguments);
   }
 
-  void launch(void* scratch, cudaStream_t stream) {
+  void launch(void* scratch, void* carries, cudaStream_t stream) {
+    if (bytes_of_carries > 0) arguments.carries.data = carries;
     if constexpr (policy::looks_back)
       if (plan.lookback_tiles > 0) return launch_lookback<K>(arguments, book, bytes, device, scratch, stream);
     if constexpr (policy::takes_pieces)
@@ -547,7 +602,38 @@ private:
   cuda_device device;
   lookback_arguments book;
   piece_arguments pieces;
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0, bytes_of_carries = 0;
+
+  planned_kernel(const program& p, const walk_table& table, const problem& bound,
+                 const numbered_space<K>& numbered, const cuda_device& on, bool parallel)
+      : plan(plan_cuda_kernel(p, table, bound, numbered.space(),
+                              shape_of(parallel, reads_what_others_write(p, bound)), on)),
+        arguments(make_arguments<K>(plan, p, table, bound, numbered.space())), device(on) {
+    if constexpr (policy::takes_pieces)
+      if (plan.pieces > 1) pieces = make_pieces<K>(plan, arguments, bytes);
+    if constexpr (policy::looks_back)
+      if (plan.lookback_tiles > 0) book = make_lookback<K>(plan, arguments, bytes);
+    if constexpr (policy::kept_carries > 0)
+      if (numbered.lanes > 0) describe_carries(p, numbered.lanes);
+    if constexpr (saved_count<typename K::group, typename K::compute> > 0)
+      if (bytes_of_carries == 0) bytes = saved_bytes<K>(plan, arguments);
+  }
+  /// How the carries lie that it leaves or finds, if it does.
+  void describe_carries(const program& p, std::int64_t lanes) {
+    if (!keeps_carries(p, plan, tile_shape<K>(), policy::several_sweeps)) return;
+    carry_arguments& carries = arguments.carries;
+    plan.carry_interval = cuda_strip_policy::carry_steps;
+    carries.log2_interval = std::countr_zero(static_cast<unsigned>(cuda_strip_policy::carry_steps));
+    carries.lanes = lanes;
+    const auto number = static_cast<std::size_t>(p.tensors.count);
+    const std::size_t count = plan.nest.lanes.size();
+    for (std::size_t d = 0; d < count; ++d) carries.lane_stride[d] = plan.nest.lanes[d].stride[number];
+    carries.inner_stride = carries.lane_stride[count - 1];
+    carries.lane_stride[count - 1] *= policy::strip_lanes;
+    bytes_of_carries =
+        scandsl::carry_bytes(arguments.steps, lanes, policy::kept_carries,
+                             static_cast<int>(sizeof(typename scratch_type_of<typename K::compute>::type)));
+  }
 
   static cuda_tile_shape shape_of(bool parallel, bool in_place) {
     cuda_tile_shape shape = tile_shape<K>();

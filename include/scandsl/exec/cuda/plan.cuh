@@ -46,8 +46,9 @@ cuda_kernel_summary summarise(const program& p, const walk_table& table, const p
       result.read_bytes += bytes;
       if (result.plan.pieces > 1 && !(only_reduces<group, S> && sweep.operands_written == 0))
         result.read_bytes += bytes;
-      if constexpr (is_replayed<group>(S) && saved_components<group> > 0)
-        sweep.saved_bytes = saved * saved_components<group, S> / saved_components<group>;
+      using C = typename fast::compute;
+      if constexpr (is_replayed<group>(S) && saved_count<group, C> > 0)
+        sweep.saved_bytes = saved * kept_count<group, C, S> / saved_count<group, C>;
       if (!sweep.computed_again.empty()) result.read_bytes += saved;
       result.written_bytes += sweep.saved_bytes;
     }
@@ -73,7 +74,8 @@ template <const program& P, class... B> cuda_plan plan(const cuda_device& device
   for (int t = 0; t < P.tensors.count; ++t)
     if (bound.tensors[static_cast<std::size_t>(t)].bound)
       result.floor_bytes += detail::bytes_of(bound.tensors[static_cast<std::size_t>(t)].view);
-  result.workspace_bytes = cuda_detail::with_bound_types<P, B...>(
+  result.is_gradient = P.is_gradient;
+  cuda_detail::with_bound_types<P, B...>(
       bound, [&]<class C, class types>(std::type_identity<C>, std::type_identity<types>) {
         for_each_index(
             std::make_integer_sequence<int, kernels_of<P>.programs.count>{}, [&]<int K>(index_constant<K>) {
@@ -83,7 +85,8 @@ template <const program& P, class... B> cuda_plan plan(const cuda_device& device
                   p, kernel_table<P, K>, part, make_iteration_space(p, part), device));
               result.moved_bytes += result.kernels.back().read_bytes + result.kernels.back().written_bytes;
             });
-        return cuda_detail::run_typed<P, C, types, true>(cuda{nullptr}, bound, space, device);
+        result.workspace_bytes = cuda_detail::size_typed<P, C, types>(bound, space, false, device).bytes;
+        result.carry_bytes = cuda_detail::size_typed<P, C, types>(bound, space, true, device).carry_bytes;
       });
   return result;
 }

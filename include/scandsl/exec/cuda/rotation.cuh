@@ -92,6 +92,7 @@ __device__ __forceinline__ void start_rotations(rotation<K, Kind, S> (&rotations
 /// A stage's memory at one step, to which what rotates is known.
 template <class Memory, class Rotation> struct rotated_memory : Memory {
   const Rotation& rotation;
+  static constexpr bool remembers_some = Memory::remembers_some || Rotation::nodes::list.count > 0;
   template <int I>
   static constexpr int remembered_at =
       Rotation::nodes::pair_of(I) >= 0 ? 0 : Memory::template remembered_at<I>;

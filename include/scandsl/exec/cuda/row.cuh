@@ -30,6 +30,8 @@ template <class K, int Width, int Vectors, int RowThreads, bool Rolled = false> 
                       RowThreads == whole_warps || RowThreads == part_of_warp ? any_threads : RowThreads,
                       !leaves_wide_data<Other> || (sweep_count<group> > 1)>;
   static constexpr bool has_streams = RowThreads >= 0;  ///< else a row is one tile
+  static constexpr bool streams_one_tile = false;       ///< that has a kernel of its own, of more blocks
+  static constexpr bool keeps_carries = false;
   /// Several rows may share a warp.
   static constexpr bool shares_warps = RowThreads == part_of_warp || RowThreads == any_threads;
   /// A thread may lack some of its vectors. (Of a look-back, which has many tiles, the last one does not
@@ -45,7 +47,7 @@ template <class K, int Width, int Vectors, int RowThreads, bool Rolled = false> 
   struct place {
     static constexpr int runs = Vectors, length = Width, vectors = Vectors, width = Width,
                          threads = row::threads, lane_count = 1;
-    static constexpr bool can_flip = true, vector_is_step = false, rolled = Rolled;
+    static constexpr bool can_flip = true, vector_is_step = false, rolled = Rolled, can_share = false;
     static constexpr __device__ __forceinline__ int run_of(int v, int) { return v; }
     static constexpr __device__ __forceinline__ int step_of(int, int e) { return e; }
     static constexpr __device__ __forceinline__ int vector_of(int run, int) { return run; }
@@ -89,8 +91,9 @@ template <class K, int Width, int Vectors, int RowThreads, bool Rolled = false> 
       return thread.place[t] + of_tile.low + (reversed ? start - (Width - 1) : start);
     }
     __device__ __forceinline__ std::int64_t next(int) const { return reversed ? -apart : apart; }
-    __device__ __forceinline__ element_path path(int t, int v) const {
-      return {thread.place[t], position(v, 0), 0, reversed ? -1 : 1, count(v)};
+    __device__ __forceinline__ element_path path(int t) const {
+      return {thread.place[t],           position(0, 0),      0, reversed ? -1 : 1,
+              reversed ? -apart : apart, {left, apart, Width}};
     }
   };
 

@@ -70,8 +70,7 @@ template <const program& P, class... B> constexpr bound_types bound_types_of() {
 }
 /// Calls run(arithmetic, operands' types) with what the bindings say, or with what is found at run time. Not
 /// one of the kernels for other types is compiled where the bindings say all.
-template <const program& P, class... B, class Run>
-std::int64_t with_bound_types(const problem& bound, Run&& run) {
+template <const program& P, class... B, class Run> auto with_bound_types(const problem& bound, Run&& run) {
   constexpr bound_types types = bound_types_of<P, B...>();
   if constexpr (types.known)
     return run(std::type_identity<std::conditional_t<types.halves, approximate, float>>{},
@@ -83,21 +82,6 @@ std::int64_t with_bound_types(const problem& bound, Run&& run) {
                            return run(arithmetic, std::type_identity<uniform_types<T>>{});
                          });
 }
-/// Runs P with types that are found at run time.
-template <const program& P, bool Dry>
-std::int64_t run_bound(const cuda& executor, const problem& bound, const iteration_space& space) {
-  return with_types<P>(bound, [&]<class C, class T>(std::type_identity<C>, std::type_identity<T>) {
-    return run_typed<P, C, uniform_types<T>, Dry>(executor, bound, space);
-  });
-}
-/// ... that the bindings say.
-template <const program& P, bool Dry, class... B>
-std::int64_t run_bindings(const cuda& executor, const problem& bound, const iteration_space& space) {
-  return with_bound_types<P, B...>(
-      bound, [&]<class C, class Types>(std::type_identity<C>, std::type_identity<Types>) {
-        return run_typed<P, C, Types, Dry>(executor, bound, space);
-      });
-}
 
 }  // namespace cuda_detail
 
@@ -106,26 +90,48 @@ std::int64_t run_bindings(const cuda& executor, const problem& bound, const iter
 /// not looked at, for they lie on the device. Throws cuda_error where a launch fails.
 template <const program& P> void run(const cuda& executor, const problem& bound) {
   const iteration_space space = validate(P, bound, works_in_place<P>(), false);
-  cuda_detail::run_bound<P, false>(executor, bound, space);
+  cuda_detail::with_types<P>(bound, [&]<class C, class T>(std::type_identity<C>, std::type_identity<T>) {
+    cuda_detail::run_typed<P, C, cuda_detail::uniform_types<T>>(executor, bound, space);
+  });
 }
 template <const program& P, class... B>
   requires(detail::is_binding<B> && ...)
 void run(const cuda& executor, const B&... bindings) {
   const problem bound = bind<P>(bindings...);
-  cuda_detail::run_bindings<P, false, B...>(executor, bound, validate(P, bound, works_in_place<P>(), false));
+  const iteration_space space = validate(P, bound, works_in_place<P>(), false);
+  cuda_detail::with_bound_types<P, B...>(
+      bound, [&]<class C, class Types>(std::type_identity<C>, std::type_identity<Types>) {
+        cuda_detail::run_typed<P, C, Types>(executor, bound, space);
+      });
 }
 
 /// Bytes of device memory that run<P> with the same arguments needs as the workspace of cuda. Where few long
 /// lanes are scanned in one sweep it runs with less, too, but on a few multiprocessors only: a hundred times
 /// slower.
 template <const program& P> std::int64_t workspace_bytes(const problem& bound) {
-  return cuda_detail::run_bound<P, true>(cuda{nullptr}, bound, make_iteration_space(P, bound));
+  const iteration_space space = make_iteration_space(P, bound);
+  return cuda_detail::with_types<P>(
+      bound, [&]<class C, class T>(std::type_identity<C>, std::type_identity<T>) {
+        return cuda_detail::size_typed<P, C, cuda_detail::uniform_types<T>>(bound, space).bytes;
+      });
 }
 template <const program& P, class... B>
   requires(detail::is_binding<B> && ...)
 std::int64_t workspace_bytes(const B&... bindings) {
+  cuda_sizing sizing;
+  run<P>(sizing, bindings...);
+  return sizing.bytes;
+}
+/// ... and where device.with_carries is set, of memory for carries.
+template <const program& P, class... B>
+  requires(detail::is_binding<B> && ...)
+void run(cuda_sizing& device, const B&... bindings) {
   const problem bound = bind<P>(bindings...);
-  return cuda_detail::run_bindings<P, true, B...>(cuda{nullptr}, bound, make_iteration_space(P, bound));
+  const iteration_space space = make_iteration_space(P, bound);
+  device = cuda_detail::with_bound_types<P, B...>(
+      bound, [&]<class C, class Types>(std::type_identity<C>, std::type_identity<Types>) {
+        return cuda_detail::size_typed<P, C, Types>(bound, space, device.with_carries);
+      });
 }
 
 }  // namespace scandsl

@@ -17,14 +17,17 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
   using C = typename K::compute;
   static constexpr int lanes = Lanes, runs = Lanes, threads = Threads;
   static constexpr bool has_streams = true, clustered = false;
+  static constexpr bool streams_one_tile = sweep_count<group> > 1;  ///< one tile is stream_kernel's, too
+  static constexpr bool keeps_carries = true;                       ///< ... may be left for gradients
   template <class Other> using of = strip<Other, Lanes, Steps, Threads, Rolled>;
   /// Of what is seldom run: smaller tiles, where carries are not saved by tiles, and rolled loops.
   template <class Other>
   using slow_of = strip<Other, Lanes, (sweep_count<group> == 1 && Steps > 4 ? Steps / 2 : Steps), Threads,
                         !leaves_wide_data<Other>>;
   static constexpr int blocks_resident =
-      (component_capacity<group> * sizeof(C) > 4 ? cuda_strip_policy::resident_threads_of_large_states
-                                                 : cuda_strip_policy::resident_threads) /
+      (sweep_count<group> > 1                      ? cuda_strip_policy::resident_threads_of_sweeps
+       : component_capacity<group> * sizeof(C) > 4 ? cuda_strip_policy::resident_threads_of_large_states
+                                                   : cuda_strip_policy::resident_threads) /
       Threads;
   static constexpr int blocks_resident_of_one_tile(int) { return blocks_resident; }
   using lane_state = lane_group<K, Lanes>;
@@ -33,7 +36,8 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
   struct place {
     static constexpr int runs = Lanes, length = Steps, vectors = Steps, width = Lanes, threads = Threads,
                          lane_count = Lanes;
-    static constexpr bool can_flip = false, vector_is_step = true, rolled = Rolled;
+    static constexpr bool can_flip = false, vector_is_step = true, rolled = Rolled,
+                          can_share = sweep_count<group> > 1;
     static constexpr __device__ __forceinline__ int run_of(int, int e) { return e; }
     static constexpr __device__ __forceinline__ int step_of(int v, int) { return v; }
     static constexpr __device__ __forceinline__ int vector_of(int, int step) { return step; }
@@ -66,8 +70,37 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
       return thread.place[t] + position(0, 0) * thread.a.walk[0].stride[t];
     }
     __device__ __forceinline__ std::int64_t next(int t) const { return heading * thread.a.walk[0].stride[t]; }
-    __device__ __forceinline__ element_path path(int t, int v) const {
-      return {thread.place[t], position(0, v), thread.a.inner_stride[t], 0, count(v)};
+
+    /// Where the block's threads bring what a stage holds together, 16 bytes each: calls f(where in the
+    /// stage, whether it exists, address) for each 16 bytes that the thread brings. They are vectors of
+    /// neighbouring threads.
+    template <class T, class F>
+    __device__ __forceinline__ void for_each_shared(int t, std::uint32_t stage, F&& f) const {
+      constexpr int vector = Lanes * static_cast<int>(sizeof(T)), pieces = Steps * vector / 16;
+      const int number = static_cast<int>(threadIdx.x), lane_threads = thread.a.lane_threads,
+                log2_row = thread.a.log2_lane_threads + std::countr_zero(static_cast<unsigned>(vector)) - 4,
+                row = number >> log2_row, rows = Threads >> log2_row, piece = number & ((1 << log2_row) - 1),
+                lane_thread = number & (lane_threads - 1);
+      const std::int64_t stride = thread.a.walk[0].stride[t], apart = heading * rows * stride;
+      const T* at = static_cast<const T*>(thread.a.tensor[t].data) + thread.place[t] +
+                    (piece * 16 / static_cast<int>(sizeof(T)) - lane_thread * Lanes) +
+                    (of_tile.low + (heading < 0 ? of_tile.steps - 1 - row : row)) * stride;
+      // A multiple of Steps rows at a time: the same step of threads further on (shares_stages).
+      const int to = ((row & (Steps - 1)) * Threads + row / Steps * lane_threads) * vector + piece * 16;
+#pragma unroll
+      for (int i = 0; i < pieces; ++i) {
+        f(stage + static_cast<std::uint32_t>(to + i * (Threads * 16 / Steps)), row + i * rows < of_tile.steps,
+          at);
+        at += apart;
+      }
+    }
+    __device__ __forceinline__ element_path path(int t) const {
+      return {thread.place[t],
+              position(0, 0),
+              thread.a.inner_stride[t],
+              0,
+              heading,
+              {existing * thread.valid, thread.valid, thread.valid}};
     }
   };
 
@@ -159,9 +192,13 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
     states<group, C> before[Lanes];
 #pragma unroll
     for (int lane = 0; lane < Lanes; ++lane) before[lane] = get<Holder, Framed>(0, lane, local[lane]);
+    if constexpr (Total && Lanes <= 2 && (Framed || any_scales<group, Holder>)) {
+      add_bundles<Holder, Framed>(rank, local, before, total);
+    } else {
 #pragma unroll 1
-    for (int each = 1; each < rank; ++each) add_bundle<Holder, Framed>(each, local, before);
-    if constexpr (Total) {
+      for (int each = 1; each < rank; ++each) add_bundle<Holder, Framed>(each, local, before);
+    }
+    if constexpr (Total && !(Lanes <= 2 && (Framed || any_scales<group, Holder>))) {
 #pragma unroll
       for (int lane = 0; lane < Lanes; ++lane) total[lane] = before[lane];
 #pragma unroll 1
@@ -217,6 +254,35 @@ private:
       states<group, C> next = get<Holder, Framed>(each, lane, like[lane]);
       combine_onto<group, Holder, Framed>(sum[lane], next);
       copy_states<group, Holder>(next, sum[lane]);
+    }
+  }
+  /// Of states that take few registers four are on their way at a time: `before` becomes what the first
+  /// `rank` bundles make together, `total` what all do.
+  template <class Holder, bool Framed>
+  __device__ __forceinline__ void add_bundles(int rank, const states<group, C> (&like)[Lanes],
+                                              states<group, C> (&before)[Lanes],
+                                              states<group, C> (&total)[Lanes]) const {
+    constexpr int side = 4;
+#pragma unroll
+    for (int lane = 0; lane < Lanes; ++lane) total[lane] = before[lane];
+#pragma unroll 1
+    for (int first = 0; first < bundles; first += side) {
+      // Beyond the last bundle it is read once more, and left out.
+      states<group, C> next[side][Lanes];
+#pragma unroll
+      for (int i = 0; i < side; ++i)
+#pragma unroll
+        for (int lane = 0; lane < Lanes; ++lane)
+          next[i][lane] = get<Holder, Framed>(std::min(first + i, bundles - 1), lane, like[lane]);
+#pragma unroll
+      for (int i = 0; i < side; ++i)
+#pragma unroll
+        for (int lane = 0; lane < Lanes; ++lane)
+          if (first + i > 0 && first + i < bundles) {
+            combine_onto<group, Holder, Framed>(total[lane], next[i][lane]);
+            copy_states<group, Holder>(next[i][lane], total[lane]);
+            if (first + i < rank) copy_states<group, Holder>(total[lane], before[lane]);
+          }
     }
   }
   __device__ __forceinline__ C& exchanged(int component, int of_bundle, int lane) const {

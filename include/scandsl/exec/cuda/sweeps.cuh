@@ -10,7 +10,8 @@
 ///     sweep 0 along     |--tile 0-->c1|--tile 1-->c2|--tile 2-->|      writes c1, c2
 ///     sweep 1 back      |<--tile 0----|<--tile 1----|<--tile 2--|      reads c1, c2; computes both sweeps
 ///
-/// Where one tile is all there is, its elements are read once and nothing is saved.
+/// Where one tile is all there is, its elements are read once and nothing is saved. Nor does sweep 0 go along
+/// strips whose carries the scan itself has left, of which this is the gradient (a.carries).
 namespace scandsl::cuda_detail {
 
 /// All sweeps over the block's lanes, whatever the data, the access and the restarts.
@@ -23,13 +24,19 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
   using C = typename K::compute;
   using base::a, base::threads, base::runs, base::lanes;
   using sweep_numbers = std::make_integer_sequence<int, sweep_count<group>>;
-  static constexpr int stage_bytes = [] {
+  /// What carries are kept as.
+  using saved_type = typename scratch_type_of<C>::type;
+  static constexpr int saved_numbers = saved_count<group, C>;
+  /// A stage holds what is read of a tile, and behind that each thread's carries.
+  static constexpr int carries_in_stage = [] {
     int most = 0;
     for_each_index(sweep_numbers{}, [&]<int S>(index_constant<S>) {
       most = std::max(most, tile<K, S, typename Arrangement::place, false>::stage_bytes);
     });
     return most;
   }();
+  static constexpr int stage_bytes =
+      carries_in_stage + saved_numbers * lanes * Arrangement::threads * static_cast<int>(sizeof(saved_type));
 
   /// Whether the carry behind a tile is wanted though no later tile needs it.
   template <int S> static constexpr bool total_wanted = uses_last<group, S> || scales_others<group>(S);
@@ -69,11 +76,13 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
     if (a.restarts || a.walk_dimensions > 1) return leave();
     threads.template find<true>(blockIdx.x, threads.thread);
     threads.thread.load_still();
+    find_saved();
     const stretch_of_lanes range = whole();
     bool fits = true;
     for_each_index(sweep_numbers{}, [&]<int S>(index_constant<S>) {
       if (!fits) return;
       begin_sweep<S>();
+      if (S == 0 && carries_are_there()) return;
       with_heading<group, S>(
           a, [&]<bool Back>(std::bool_constant<Back>) { fits = stream_sweep<S, Back>(range); });
     });
@@ -88,8 +97,10 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
   __device__ __forceinline__ void run() {
     threads.template find<true>(blockIdx.x, threads.thread);
     threads.thread.load_still();
+    find_saved();
     for_each_index(sweep_numbers{}, [&]<int S>(index_constant<S>) {
       begin_sweep<S>();
+      if (S == 0 && carries_are_there()) return;
       with_heading<group, S>(a, [&]<bool Back>(std::bool_constant<Back>) { sweep<S, Back>(); });
     });
     threads.thread.template boundary<sweep_count<group>>();
@@ -120,12 +131,13 @@ private:
     const std::int64_t slots_before = a.offsets == nullptr ? 0 : thread.low / length() + thread.segment_index;
     return {thread.low, thread.high, tiles_of(extent), slots_before};
   }
-  /// Tile `number` of a stretch, in the order of the first sweep.
-  template <int S, bool Anywhere>
-  __device__ __forceinline__ auto tile_of(const stretch_of_lanes& range, std::int64_t number) const {
-    return threads.template tile_at<S, Anywhere>(
-        threads.thread, stretch::after(range.low, range.high, number * length(), length(), a.reversed[0]),
-        a.reversed[0]);
+  /// Where the tile that begins `from` steps into a stretch lies, in the order of the first sweep.
+  __device__ __forceinline__ stretch place_of(const stretch_of_lanes& range, std::int64_t from) const {
+    return stretch::after(range.low, range.high, from, length(), a.reversed[0]);
+  }
+  template <int S, bool Anywhere = false>
+  __device__ __forceinline__ auto tile_on(const stretch& where) const {
+    return threads.template tile_at<S, Anywhere>(threads.thread, where, a.reversed[0]);
   }
   template <int S> __device__ __forceinline__ void begin_sweep() {
     threads.thread.template boundary<S>();
@@ -139,24 +151,40 @@ private:
   template <int S, bool Back> __device__ __forceinline__ bool stream_sweep(const stretch_of_lanes& range) {
     unsigned char* const stages = shared + base::exchange_bytes(a.lane_threads);
     const auto numbered = [&](std::int64_t i) { return Back ? range.tiles - 1 - i : i; };
-    saved_carries ahead;
+    // A stage that threads share is there when all have waited for it, and free when all have read it.
+    const bool shares = Arrangement::place::can_share && a.shares_stages;
+    if (shares) threads.meet();
+    const int step = Back ? -length() : length();
+    const std::int64_t saved_step = Back ? -saved_of_tile : saved_of_tile;
+    std::int64_t from = numbered(0) * length();
+    stretch coming = place_of(range, from);
+    saved_type *saved_here = saved_at(range.first_slot + numbered(0)), *saved_coming = saved_here;
     if (range.tiles > 0) {
-      tile_of<S, false>(range, numbered(0)).prefetch(stages);
-      fetch<S>(range.first_slot + numbered(0), ahead);
+      tile_on<S>(coming).prefetch(stages);
+      prefetch_carries<S>(saved_coming, stages);
     }
     __pipeline_commit();
     int stage = 0;
 #pragma unroll 1
     for (std::int64_t i = 0; i < range.tiles; ++i) {
-      const saved_carries carries = ahead;
+      const stretch here = coming;
+      saved_here = saved_coming;
+      if (shares) {
+        __pipeline_wait_prior(0);
+        threads.meet();
+      }
       if (i + 1 < range.tiles) {
-        tile_of<S, false>(range, numbered(i + 1)).prefetch(stages + (stage_bytes - stage));
-        fetch<S>(range.first_slot + numbered(i + 1), ahead);
+        from += step;
+        coming = place_of(range, from);
+        tile_on<S>(coming).prefetch(stages + (stage_bytes - stage));
+        saved_coming += saved_step;
+        prefetch_carries<S>(saved_coming, stages + (stage_bytes - stage));
       }
       __pipeline_commit();
-      auto now = tile_of<S, false>(range, numbered(i));
+      auto now = tile_on<S>(here);
       __pipeline_wait_prior(1);
       now.load(stages + stage);
+      const unsigned char* const carries = stages + stage;
       stage = stage_bytes - stage;
       states<group, C> before[runs];
       bool fits = true;
@@ -165,13 +193,14 @@ private:
           if (!fits) return;
           with_heading<group, Q>(a, [&]<bool Backwards>(std::bool_constant<Backwards>) {
             const bool first = numbered(i) == (Backwards ? range.tiles - 1 : 0);
-            restore<Q>(carries);
+            restore<Q>(
+                [&](int number, int lane) { return *carry_in<const saved_type>(carries, number, lane); });
             fits = base::template scan_fast<Q, scales_others<group>(Q), Backwards>(now, before, first);
           });
         }
       });
       if (fits) {
-        if constexpr (is_replayed<group>(S)) save<S>(range.first_slot + numbered(i));
+        if constexpr (is_replayed<group>(S)) save<S>(saved_here);
         fits = base::template scan_fast<S, true, Back>(now, before, i == 0);
       }
       if (!fits) {
@@ -215,19 +244,18 @@ private:
 #pragma unroll 1
     for (std::int64_t i = 0; i < range.tiles; ++i) {
       const std::int64_t number = Back ? range.tiles - 1 - i : i;
-      saved_carries carries;
-      fetch<S>(range.first_slot + number, carries);
-      auto now = tile_of<S, true>(range, number);
+      saved_type* const saved_here = saved_at(range.first_slot + number);
+      auto now = tile_on<S, true>(place_of(range, number * length()));
       now.load();
       states<group, C> before[runs];
       for_each_index(std::make_integer_sequence<int, S>{}, [&]<int Q>(index_constant<Q>) {
         if constexpr (replays<group>(S, Q))
           with_heading<group, Q>(a, [&]<bool Backwards>(std::bool_constant<Backwards>) {
-            restore<Q>(carries);
+            restore<Q>([&](int n, int lane) { return saved_here[n * saved_lanes + lane * saved_apart]; });
             base::template scan_in_order<Q, Backwards>(now, before);
           });
       });
-      if constexpr (is_replayed<group>(S)) save<S>(range.first_slot + number);
+      if constexpr (is_replayed<group>(S)) save<S>(saved_here);
       if constexpr (sweep_has_scans<group, S>) base::template scan_in_order<S, Back>(now, before);
       now.template finish<S, false, Back>(before);
     }
@@ -235,48 +263,71 @@ private:
 
   // ---- the carries with which a sweep came to its tiles
 
-  using saved_type = typename scratch_type_of<C>::type;
   states<group, C> first_carry[lanes];  ///< with which each sweep began
-  struct saved_carries {
-    saved_type value[saved_components<group> > 0 ? saved_components<group> : 1][lanes];
-  };
-  /// Calls f(number, scan, component), constants, for what is saved of sweep Q.
-  template <int Q, class F> static __device__ __forceinline__ void for_saved(F&& f) {
-    for_components<group, scans_in<group, Q>>(
-        [&]<int S, int Component>(index_constant<S> scan, index_constant<Component> component) {
-          if constexpr (is_live<group, S, Component>)
-            f(index_constant<saved_number<group>(S, Component)>{}, scan, component);
-        });
+  /// Of the lanes' first one, and how far it is to the next lane, the next component and the next tile.
+  saved_type* saved = nullptr;
+  std::int64_t saved_apart = 1, saved_lanes = 0, saved_of_tile = 0;
+
+  /// Whether the first sweep's carries were left by the scan whose gradient this is: such a sweep is left
+  /// out.
+  __device__ __forceinline__ bool carries_are_there() const {
+    if constexpr (Arrangement::keeps_carries && first_is_replayed<group>)
+      return a.carries.data != nullptr;
+    else
+      return false;
   }
-  __device__ __forceinline__ saved_type* saved_at(std::int64_t slot, int number) const {
-    return static_cast<saved_type*>(a.saved) + (slot * saved_components<group> + number) * a.saved_lanes +
-           threads.thread.unit * lanes;
+  __device__ __forceinline__ void find_saved() {
+    if (carries_are_there()) {
+      saved = static_cast<saved_type*>(a.carries.data) + numbered_lane(a, threads.thread.unit);
+      saved_apart = a.carries.inner_stride;
+      saved_lanes = a.carries.lanes;
+      saved_of_tile =
+          (static_cast<std::int64_t>(length()) >> a.carries.log2_interval) * saved_numbers * saved_lanes;
+    } else if (a.saved != nullptr) {
+      saved = static_cast<saved_type*>(a.saved) + threads.thread.unit * lanes;
+      saved_lanes = a.saved_lanes;
+      saved_of_tile = saved_numbers * saved_lanes;
+    }
   }
-  template <int Q> __device__ __forceinline__ void save(std::int64_t slot) const {
+  __device__ __forceinline__ saved_type* saved_at(std::int64_t slot) const {
+    return saved + slot * saved_of_tile;
+  }
+  template <int Q> __device__ __forceinline__ void save(saved_type* to) const {
     if (!threads.thread.writes || a.saved == nullptr) return;
-    for_saved<Q>(
+    for_kept<group, C, scans_in<group, Q>>(
         [&]<int N, int S, int Component>(index_constant<N>, index_constant<S>, index_constant<Component>) {
 #pragma unroll
           for (int lane = 0; lane < lanes; ++lane)
             if (lane < threads.thread.valid)
-              saved_at(slot, N)[lane] =
-                  static_cast<saved_type>(std::get<Component>(state_of<S>(threads.thread.carry[lane])));
+              to[N * saved_lanes + lane * saved_apart] =
+                  kept_of<group, S, Component>(threads.thread.carry[lane]);
         });
   }
-  /// Reads what sweep S replays.
-  template <int S> __device__ __forceinline__ void fetch(std::int64_t slot, saved_carries& to) const {
-    if (a.saved == nullptr) return;
+  /// Where a stage holds one of the thread's carries.
+  template <class T, class Stage>
+  __device__ __forceinline__ T* carry_in(Stage* stage, int number, int lane) const {
+    return reinterpret_cast<T*>(stage + carries_in_stage) + (number * lanes + lane) * Arrangement::threads +
+           threadIdx.x;
+  }
+  /// Has the copy engine bring what sweep S replays to a stage.
+  template <int S>
+  __device__ __forceinline__ void prefetch_carries(const saved_type* from, unsigned char* stage) const {
+    if (saved == nullptr) return;
     for_each_index(std::make_integer_sequence<int, S>{}, [&]<int Q>(index_constant<Q>) {
       if constexpr (replays<group>(S, Q))
-        for_saved<Q>([&]<int N, class Scan, class Component>(index_constant<N>, Scan, Component) {
+        for_kept<group, C, scans_in<group, Q>>(
+            [&]<int N, class Scan, class Component>(index_constant<N>, Scan, Component) {
 #pragma unroll
-          for (int lane = 0; lane < lanes; ++lane)
-            to.value[N][lane] = lane < threads.thread.valid ? saved_at(slot, N)[lane] : saved_type(0);
-        });
+              for (int lane = 0; lane < lanes; ++lane)
+                if (lane < threads.thread.valid)
+                  __pipeline_memcpy_async(carry_in<saved_type>(stage, N, lane),
+                                          from + N * saved_lanes + lane * saved_apart, sizeof(saved_type));
+            });
     });
   }
-  template <int Q> __device__ __forceinline__ void restore(const saved_carries& from) {
-    if (a.saved == nullptr) {  // one tile
+  /// Sets the carries of sweep Q to those of a tile: get(number, lane).
+  template <int Q, class Get> __device__ __forceinline__ void restore(Get&& get) {
+    if (saved == nullptr) {  // one tile
 #pragma unroll
       for (int lane = 0; lane < lanes; ++lane)
         copy_states<group, scans_in<group, Q>>(first_carry[lane], threads.thread.carry[lane]);
@@ -285,13 +336,13 @@ private:
 #pragma unroll
     for (int lane = 0; lane < lanes; ++lane)
       set_identity<group, scans_in<group, Q>>(threads.thread.carry[lane]);
-    for_saved<Q>([&]<int N, int S, int Component>(index_constant<N>, index_constant<S>,
-                                                  index_constant<Component>) {
+    for_kept<group, C, scans_in<group, Q>>(
+        [&]<int N, int S, int Component>(index_constant<N>, index_constant<S>, index_constant<Component>) {
 #pragma unroll
-      for (int lane = 0; lane < lanes; ++lane)
-        if (lane < threads.thread.valid)
-          std::get<Component>(state_of<S>(threads.thread.carry[lane])) = static_cast<C>(from.value[N][lane]);
-    });
+          for (int lane = 0; lane < lanes; ++lane)
+            if (lane < threads.thread.valid)
+              restore_kept<group, S, Component>(threads.thread.carry[lane], get(N, lane));
+        });
   }
 };
 

@@ -175,18 +175,15 @@ template <class K, int Lanes> struct lane_group {
         constexpr int t = each.target;
         constexpr tensor_decl declared = tensor_at<group, t>;
         using V = value_of_node<group, I, C>;
-        std::int64_t offset[Lanes];
-        bool exists[Lanes];
 #pragma unroll
         for (int lane = 0; lane < Lanes; ++lane) {
-          offset[lane] = first.of[t] + lane * lanes.a.inner_stride[t];
-          exists[lane] = lane < lanes.valid;
-          if constexpr (declared.role == tensor_role::positions) values[lane] = static_cast<V>(offset[lane]);
+          if constexpr (declared.role == tensor_role::positions)
+            values[lane] = static_cast<V>(first.of[t] + lane * lanes.a.inner_stride[t]);
           if constexpr (declared.optional) values[lane] = static_cast<V>(declared.fallback);
         }
         if constexpr (declared.role != tensor_role::positions)
           if (!declared.optional || lanes.a.tensor[t].bound)
-            load_where(lanes.a.tensor[t], offset, exists, values);
+            load_lanes(lanes.a.tensor[t], first.of[t], lanes.a.inner_stride[t], lanes.valid, values);
       }
     }
     template <int I, int Positions>
@@ -258,16 +255,19 @@ template <class K, int Lanes> struct lane_group {
             else
               target = here::template get<initial>(u, v);
           });
-      for_each_index(
-          std::make_integer_sequence<int, stage_of<group, stage_kind::boundary, B>.stores.count>{},
-          [&]<int N>(index_constant<N>) {
-            constexpr store_decl store = store_at<group, stage_of<group, stage_kind::boundary, B>.stores[N]>;
-            constexpr int t = store.tensor;
-            const C value = here::template get<store.value>(u, v);
-            if (writes && lane < valid && a.tensor[t].bound)
-              store_any<C>(a.tensor[t].data, a.tensor[t].type, first.of[t] + lane * a.inner_stride[t], value);
-          });
     }
+    for_each_index(std::make_integer_sequence<int, stage_of<group, stage_kind::boundary, B>.stores.count>{},
+                   [&]<int N>(index_constant<N>) {
+                     constexpr store_decl store =
+                         store_at<group, stage_of<group, stage_kind::boundary, B>.stores[N]>;
+                     constexpr int t = store.tensor;
+                     if (!writes || !a.tensor[t].bound) return;
+                     lane_values<C, Lanes> stored;
+#pragma unroll
+                     for (int lane = 0; lane < Lanes; ++lane)
+                       stored.value[lane] = here::template get<store.value>(u, values[lane]);
+                     store_any_lanes(a.tensor[t], first.of[t], a.inner_stride[t], valid, stored);
+                   });
   }
 };
 
@@ -308,9 +308,16 @@ template <class K, stage_kind Kind, int Sweep, int Round, bool Framed, class Til
   using here = stage<group, Kind, Sweep>;
   static constexpr bool takes_branches = false;  // a branch at every step of an unrolled tile costs more
   template <int Scan> static constexpr bool in_frame = Framed && can_be_framed<K, sweep_of<group, Scan>>;
+  static constexpr bool has_common = Tile::keeps_common && !(Kind == stage_kind::aggregate && Sweep == 0);
+  static constexpr bool remembers_some =
+      (Kind == stage_kind::sweep && size_of_list<remembered_nodes<group, Sweep>> > 0) || has_common;
   template <int I>
-  static constexpr int remembered_at =
+  static constexpr int remembered_alone =
       Kind == stage_kind::sweep ? position_in<remembered_nodes<group, Sweep>, I> : -1;
+  template <int I>
+  static constexpr int remembered_at = remembered_alone<I> >= 0 ? 0
+                                       : has_common             ? position_in<common_nodes<group>, I>
+                                                                : -1;
   const Tile& tile;
   int run, step;
   states<group, C>& state;
@@ -330,7 +337,10 @@ template <class K, stage_kind Kind, int Sweep, int Round, bool Framed, class Til
       return tile.read(which, run, step);
   }
   template <int I> __device__ __forceinline__ C remembered() const {
-    return tile.remembered(remembered_at<I>, run, step);
+    if constexpr (remembered_alone<I> >= 0)
+      return tile.remembered(remembered_alone<I>, run, step);
+    else
+      return tile.common(position_in<common_nodes<group>, I>, run, step);
   }
   template <int I, class... Position>
   __device__ __forceinline__ value_of_node<group, I, C> gather(index_constant<I>,
@@ -369,6 +379,27 @@ template <class K, stage_kind Kind, int Sweep, int Round, bool Framed, class Til
     return C(log2_approximate(static_cast<float>(sum)) * 0.6931471805599453F);
   }
   __device__ __forceinline__ C exp_in_frame(C x, C m) const { return cuda_detail::exp_in_frame(x, m); }
+  /// What is added to scan S's sum in a frame: nothing where nothing exists.
+  template <int S> __device__ __forceinline__ C masked(C term) const {
+    if constexpr (Tile::fills_missing && vanishes<group, S>)
+      return term;
+    else
+      return advances ? term : C(0);
+  }
+  template <int S>
+  static constexpr bool keeps_exponential =
+      Tile::keeps_exponentials && position_in<kept_exponentials<group>, S> >= 0;
+  /// The same of what scan S takes here, which its fold may have left, as a term of its sum.
+  template <int S> __device__ __forceinline__ C exp_of_element(C x, C m) const {
+    if constexpr (keeps_exponential<S>) {
+      C& kept = tile.exponential(position_in<kept_exponentials<group>, S>, run, step);
+      if constexpr (Kind == stage_kind::aggregate && sweep_of<group, S> == Sweep)
+        kept = masked<S>(exp_in_frame(x, m));
+      return kept;
+    } else {
+      return exp_in_frame(x, m);
+    }
+  }
   __device__ __forceinline__ C share(C x, C sum) const { return x * reciprocal_of_sum(sum); }
   template <int S, class Element, class Before, class After>
   __device__ __forceinline__ void advance(index_constant<S>, const Element& element, Before&& before,
@@ -377,12 +408,22 @@ template <class K, stage_kind Kind, int Sweep, int Round, bool Framed, class Til
       return;
     } else {
       before(state_of<S>(state));
-      auto next = state_of<S>(state);
-      if constexpr (in_frame<S> && is_log_sum<group, S>)
-        std::get<1>(next) = std::get<1>(next) + exp_in_frame(std::get<0>(element), std::get<0>(next));
-      else
+      if constexpr (in_frame<S> && is_log_sum<group, S>) {  // m stays, also for a compiler
+        auto& [m, sum] = state_of<S>(state);
+        const C next = sum + exp_of_element<S>(std::get<0>(element), m);
+        if (keeps_exponential<S> || advances) sum = next;
+      } else if constexpr (scale_of<group, S> >= 0) {  // a sum, to which what does not exist adds 0
+        C& sum = std::get<0>(state_of<S>(state));
+        sum = sum + (Kind == stage_kind::sweep ? std::get<0>(element) : masked<S>(std::get<0>(element)));
+      } else {
+        auto next = state_of<S>(state);
         combiner<group, S, here::template live_components<S>>::apply(next, element);
-      if (advances) state_of<S>(state) = next;
+        for_each_index(std::make_integer_sequence<int, components_of<group, S>>{},
+                       [&]<int N>(index_constant<N>) {
+                         C& component = std::get<N>(state_of<S>(state));
+                         component = advances ? std::get<N>(next) : component;
+                       });
+      }
       after(state_of<S>(state));
     }
   }
@@ -406,7 +447,7 @@ struct probe_memory : step_memory<K, stage_kind::aggregate, Sweep, 0, true, Tile
 /// Where one step of a thread's lanes lies: as a tile's place.
 template <class K, int Lanes> struct one_step {
   static constexpr int runs = Lanes, length = 1, vectors = 1, width = Lanes, threads = 0, lane_count = Lanes;
-  static constexpr bool can_flip = false, vector_is_step = true, rolled = false;
+  static constexpr bool can_flip = false, vector_is_step = true, rolled = false, can_share = false;
   static constexpr __device__ __forceinline__ int run_of(int, int e) { return e; }
   static constexpr __device__ __forceinline__ int step_of(int, int) { return 0; }
   static constexpr __device__ __forceinline__ int vector_of(int, int) { return 0; }
@@ -432,8 +473,8 @@ template <class K, int Lanes> struct one_step {
     return thread.place[t] + at * thread.a.walk[0].stride[t];
   }
   __device__ __forceinline__ std::int64_t next(int) const { return 0; }
-  __device__ __forceinline__ element_path path(int t, int) const {
-    return {thread.place[t], at, thread.a.inner_stride[t], 0, thread.valid};
+  __device__ __forceinline__ element_path path(int t) const {
+    return {thread.place[t], at, thread.a.inner_stride[t], 0, 0, {thread.valid, 0, thread.valid}};
   }
 };
 

@@ -13,64 +13,89 @@ namespace scandsl::cuda_detail {
 template <class T, class C>
 using held_element = std::conditional_t<std::is_same_v<T, any_type>, typename scratch_type_of<C>::type, T>;
 
-/// What a thread holds of one tensor: `Vectors` vectors of `Width` elements.
-template <class T, class C, int Vectors, int Width> struct held {
-  packed<held_element<T, C>, Width> vector[Vectors];
-  __device__ __forceinline__ C get(int v, int e) const { return vector[v].template get<C>(e); }
+/// `Vectors` vectors of `Width` elements.
+template <class T, int Vectors, int Width> struct packed_vectors {
+  packed<T, Width> vector[Vectors];
+};
+/// What a thread holds of one tensor.
+template <class T, class C, int Vectors, int Width>
+struct held : packed_vectors<held_element<T, C>, Vectors, Width> {
+  __device__ __forceinline__ C get(int v, int e) const { return this->vector[v].template get<C>(e); }
 };
 
-/// Reads a vector's first `count` elements one by one, `apart` from each other. Those that do not exist
-/// become like one that does, the first (or where there is none, like `other`), so that they are no further
-/// out of range than the data are.
-template <int Width, class T>
-__device__ __noinline__ packed<T, Width> load_elements(const T* first, std::int64_t apart, int count,
-                                                       T other) {
-  packed<T, Width> result{};
-  if (count > 0) other = *first;
-#pragma unroll
-  for (int e = 0; e < Width; ++e) result.set_bits(e, e < count ? first[e * apart] : other);
-  return result;
-}
-template <int Width, class T>
-__device__ __noinline__ void store_elements(T* first, std::int64_t apart, int count,
-                                            packed<T, Width> values) {
-#pragma unroll
-  for (int e = 0; e < Width; ++e)
-    if (e < count) first[e * apart] = values.bits_of(e);
-}
+// ---- a thread's vectors, element by element: each one function for all places that call it, and one call
+// for all vectors, whose elements are then on their way together
 
-/// Reads a vector element by element: any strides, any type, walks of several dimensions. One function for
-/// all places that call it.
-template <class T, int Width, class A>
-__device__ __noinline__ packed<T, Width> gather_elements(const A& a, int t, element_path path) {
-  packed<T, Width> result;
+/// Reads what lies `apart` from element to element and `next` from vector to vector. Elements that do not
+/// exist become like one that does, the vector's first (or where there is none, that of the first vector), so
+/// that they are no further out of range than the data are.
+template <int Vectors, int Width, class T>
+__device__ __noinline__ packed_vectors<T, Vectors, Width>
+load_elements(const T* first, std::int64_t apart, std::int64_t next, element_counts counts, T other = {}) {
+  packed_vectors<T, Vectors, Width> result{};
+#pragma unroll 4
+  for (int v = 0; v < Vectors; ++v) {
+    const T* const from = first + v * next;
+    T instead = other;
+    if (counts.of(v) > 0) instead = *from;
+    if (v == 0) other = instead;
 #pragma unroll
-  for (int e = 0; e < Width; ++e) {
-    T value{};
-    if (e < path.count) {
-      const std::int64_t at =
-          path.place + walk_offset(a, t, path.position + path.direction * e) + path.lane_stride * e;
-      if (a.tensor[t].type == dtype_of<T>)
-        value = static_cast<const T*>(a.tensor[t].data)[at];
-      else if constexpr (sizeof(T) >= 4)
-        value = load_any<T>(a.tensor[t].data, a.tensor[t].type, at);
-    }
-    result.set_bits(e, value);
+    for (int e = 0; e < Width; ++e)
+      result.vector[v].set_bits(e, e < counts.of(v) ? from[e * apart] : instead);
   }
   return result;
 }
-template <class T, int Width, class A>
-__device__ __noinline__ void scatter_elements(const A& a, int t, element_path path, packed<T, Width> values) {
+template <int Vectors, int Width, class T>
+__device__ __noinline__ void store_elements(T* first, std::int64_t apart, std::int64_t next,
+                                            element_counts counts, packed_vectors<T, Vectors, Width> values) {
+#pragma unroll 1
+  for (int v = 0; v < Vectors; ++v)
 #pragma unroll
-  for (int e = 0; e < Width; ++e)
-    if (e < path.count) {
-      const std::int64_t at =
-          path.place + walk_offset(a, t, path.position + path.direction * e) + path.lane_stride * e;
-      if (a.tensor[t].type == dtype_of<T>)
-        static_cast<T*>(a.tensor[t].data)[at] = values.bits_of(e);
-      else if constexpr (sizeof(T) >= 4)
-        store_any<T>(a.tensor[t].data, a.tensor[t].type, at, values.bits_of(e));
+    for (int e = 0; e < Width; ++e)
+      if (e < counts.of(v)) first[v * next + e * apart] = values.vector[v].bits_of(e);
+}
+
+/// The same with any strides, any type and walks of several dimensions.
+template <class T, int Vectors, int Width, class A>
+__device__ __noinline__ packed_vectors<T, Vectors, Width> gather_elements(const A& a, int t,
+                                                                          element_path path) {
+  packed_vectors<T, Vectors, Width> result;
+  const T* const data = static_cast<const T*>(a.tensor[t].data);
+  const bool as_held = a.tensor[t].type == dtype_of<T>;
+#pragma unroll 1
+  for (int v = 0; v < Vectors; ++v) {
+    const element_offsets<Width> at(a, t, path, v);
+#pragma unroll
+    for (int e = 0; e < Width; ++e) {
+      T value{};
+      if (e < at.count) {
+        if (as_held)
+          value = data[at.of[e]];
+        else if constexpr (sizeof(T) >= 4)
+          value = load_any<T>(data, a.tensor[t].type, at.of[e]);
+      }
+      result.vector[v].set_bits(e, value);
     }
+  }
+  return result;
+}
+template <class T, int Vectors, int Width, class A>
+__device__ __noinline__ void scatter_elements(const A& a, int t, element_path path,
+                                              packed_vectors<T, Vectors, Width> values) {
+  T* const data = static_cast<T*>(a.tensor[t].data);
+  const bool as_held = a.tensor[t].type == dtype_of<T>;
+#pragma unroll 1
+  for (int v = 0; v < Vectors; ++v) {
+    const element_offsets<Width> at(a, t, path, v);
+#pragma unroll
+    for (int e = 0; e < Width; ++e)
+      if (e < at.count) {
+        if (as_held)
+          data[at.of[e]] = values.vector[v].bits_of(e);
+        else if constexpr (sizeof(T) >= 4)
+          store_any<T>(data, a.tensor[t].type, at.of[e], values.vector[v].bits_of(e));
+      }
+  }
 }
 
 /// A vector's elements in another type, rounded once.
@@ -95,6 +120,13 @@ template <class C, class F> __device__ __forceinline__ void with_element(dtype t
   }
 }
 
+__device__ __forceinline__ std::uint32_t shared_address(const void* generic) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(generic));
+}
+/// Has the copy engine copy 16 bytes to shared memory, past the L1 cache.
+__device__ __forceinline__ void copy_16_async(std::uint32_t to, const void* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
 /// Has the copy engine copy to shared memory, at most 16 bytes at a time.
 template <int Bytes> __device__ __forceinline__ void copy_async(unsigned char* to, const void* from) {
   constexpr int piece = Bytes < 16 ? Bytes : 16;
@@ -145,6 +177,14 @@ template <class Tile> struct replayed_run {
   __device__ __forceinline__ C remembered(int number, int run, int step) const {
     return tile.remembered[number][run][step];
   }
+  static constexpr bool keeps_exponentials = Tile::keeps_exponentials, fills_missing = Tile::fills_missing;
+  static constexpr bool keeps_common = Tile::keeps_common;
+  __device__ __forceinline__ C common(int number, int run, int step) const {
+    return tile.common[number][run][step];
+  }
+  __device__ __forceinline__ C& exponential(int number, int run, int step) const {
+    return tile.exponential[number][run][step];
+  }
 };
 
 /// A tile with what sweep S reads, or all sweeps do (Anywhere: of a walk that may have several dimensions, or
@@ -160,7 +200,8 @@ template <class Tile> struct replayed_run {
 ///   has(v), has_all()   whether it has vector v, or all, where one access reaches each; it has vector 0
 ///   first(t), next(t)   where, in elements, vector 0 lies in memory, and from one to the next, where one
 ///                       access reaches each
-///   path(t, v)          else
+///   path(t)             else
+///   can_share           whether the block's threads may bring what a stage holds together
 ///   flipped()           whether a vector's elements then lie in memory the other way round (can_flip: ever)
 template <class K, int S, class Place, bool Anywhere> struct tile : Place {
   using group = typename K::group;
@@ -175,6 +216,16 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
   held_loads<K, vectors, width, sequence_of<walked_loads<group, S>>> loads;
   static constexpr int remembered_count = most_remembered<group>;
   C remembered[remembered_count > 0 ? remembered_count : 1][runs][length];
+  /// The exponentials of log-sums' elements, as their fold left them; in fewer registers they are computed
+  /// again.
+  static constexpr int exponential_count = size_of_list<kept_exponentials<group>>;
+  static constexpr bool keeps_exponentials = exponential_count > 0 && runs* length <= 32;
+  mutable C exponential[keeps_exponentials ? exponential_count : 1][runs][length];
+
+  static constexpr int common_count = size_of_list<common_nodes<group>>;
+  static constexpr bool keeps_common =
+      common_count == 1 && Place::vector_is_step && runs * length <= 32 && !Anywhere && !rolled;
+  C common[keeps_common ? common_count : 1][runs][length];
 
   template <class... A> __device__ __forceinline__ explicit tile(const A&... given) : Place(given...) {}
 
@@ -208,7 +259,7 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
   }
 
   /// A stage: shared memory for what a block's threads hold of one tile, each thread's vectors where it alone
-  /// writes and reads them.
+  /// writes and reads them, or where they share it, as in memory.
   static constexpr int stage_bytes = [] {
     int bytes = 0;
     for_each_index(sequence_of<walked_loads<group, S>>{},
@@ -222,9 +273,16 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
       using T = typename K::template element<t>;
       if constexpr (!std::is_same_v<T, any_type>) {
         const auto& memory = this->thread.a.tensor[t];
-        if (!memory.bound || !this->whole(t)) return;
+        if (!memory.bound) return;
+        if constexpr (Place::can_share)
+          if (this->thread.a.shares_stages)
+            return this->template for_each_shared<T>(t, shared_address(stage + stage_offset<I>),
+                                                     [&](std::uint32_t to, bool exists, auto* at) {
+                                                       if (exists) copy_16_async(to, at);
+                                                     });
+        if (!this->whole(t)) return;
         for_each_place<T>(t, [&](int v, bool exists, auto* at) {
-          if (exists) copy_async<vector_bytes<I>>(in_stage<I>(stage, v), at);
+          if (exists) copy_async<vector_bytes<I>>(stage + stage_offset<I> + own_in_stage<I>(v), at);
         });
       }
     });
@@ -233,6 +291,22 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
   __device__ __forceinline__ void load(const unsigned char* stage) {
     for_each_index(sequence_of<walked_loads<group, S>>{},
                    [&]<int I>(index_constant<I>) { load_one<I, true>(stage); });
+  }
+  /// Steps that do not exist hold 0, and what a log-sum takes -inf, so that sums need no masks (vanishes).
+  static constexpr bool fills_missing = Place::vector_is_step && sweep_count<group> > 1 && !Anywhere;
+  template <int I, class E> static __device__ __forceinline__ packed<E, width> nothing() {
+    packed<E, width> vector{};
+    if constexpr (fills_missing && is_filled_low<group>(I))
+#pragma unroll
+      for (int e = 0; e < width; ++e) vector.set_bits(e, narrow<E>(-INFINITY));
+    return vector;
+  }
+  template <int I> __device__ __forceinline__ void fill_missing() {
+    using E = held_element<typename K::template element<node_at<group, I>.target>, C>;
+    if constexpr (fills_missing)
+#pragma unroll
+      for (int v = 0; v < vectors; ++v)
+        if (!this->has(v)) held_of<I>(loads).vector[v] = nothing<I, E>();
   }
 
   template <int I> __device__ __forceinline__ C read(index_constant<I>, int run, int step) const {
@@ -270,16 +344,22 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
     rotate<memory, Back>(rotating, u, run, &here, 0, state);
     for_count<rolled, length>([&](int i) {
       const int step = Back ? length - 1 - i : i;
-      if (Masked == tile_mask::steps && !Back && step >= limit) return;
+      // In a frame what does not exist is computed and left out: branches would keep values apart.
+      if (!Framed && !fills_missing && Masked == tile_mask::steps && !Back && step >= limit) return;
       typename fold_stage<Q>::template variables<C> v;
-      fold_stage<Q>::evaluate(
-          u, v,
-          rotated_memory<memory, rotation<K, stage_kind::aggregate, Q>>{
-              {here, run, step, state, Masked != tile_mask::steps || step < limit}, rotating[0]});
+      const rotated_memory<memory, rotation<K, stage_kind::aggregate, Q>> at{
+          {here, run, step, state, Masked != tile_mask::steps || step < limit}, rotating[0]};
+      fold_stage<Q>::evaluate(u, v, at);
       rotating[0].advance();
-      for_each_index(sequence_of<remembered_nodes<group, Q>>{}, [&]<int I>(index_constant<I>) {
-        remembered[position_in<remembered_nodes<group, Q>, I>][run][step] =
-            fold_stage<Q>::template get<I>(u, v);
+      if constexpr (keeps_common && Q == 0)
+        for_each_index(sequence_of<common_nodes<group>>{}, [&]<int I>(index_constant<I>) {
+          common[position_in<common_nodes<group>, I>][run][step] = fold_stage<Q>::template get<I>(u, v);
+        });
+      for_each_index(sequence_of<scans_in<group, Q>>{}, [&]<int Scan>(index_constant<Scan>) {
+        constexpr int element = scan_at<group, Scan>.element[0];
+        if constexpr (scale_of<group, Scan> >= 0)
+          remembered[position_in<remembered_nodes<group, Q>, element>][run][step] =
+              at.template masked<Scan>(fold_stage<Q>::template get<element>(u, v));
       });
     });
     if (Masked == tile_mask::runs && limit == 0) state = start;
@@ -477,10 +557,9 @@ private:
     });
   }
 
-  template <int I, class Byte> static __device__ __forceinline__ Byte* in_stage(Byte* stage, int v) {
-    return stage + stage_offset<I> + (v * Place::threads + static_cast<int>(threadIdx.x)) * vector_bytes<I>;
+  template <int I> static __device__ __forceinline__ int own_in_stage(int v) {
+    return (v * Place::threads + static_cast<int>(threadIdx.x)) * vector_bytes<I>;
   }
-
   template <int I, bool Staged> __device__ __forceinline__ void load_one(const unsigned char* stage) {
     constexpr int t = node_at<group, I>.target;
     using T = typename K::template element<t>;
@@ -511,13 +590,15 @@ private:
     } else if (!std::is_same_v<T, any_type> && this->whole(t)) {
       in_scan_order([&](auto turn) {
         for_each_place<E>(t, [&](int v, bool exists, auto* at) {
-          registers.vector[v] = {};
+          registers.vector[v] = nothing<I, E>();
           if (!exists) {  // like one that does, as in load_elements
             if (!Place::vector_is_step && v > 0) registers.vector[v] = registers.vector[0];
             return;
           }
           constexpr bool turns = decltype(turn)::value;
-          const E* const from = Staged ? reinterpret_cast<const E*>(in_stage<I>(stage, v)) : at;
+          const E* from = at;
+          if constexpr (Staged)
+            from = reinterpret_cast<const E*>(stage + stage_offset<I> + own_in_stage<I>(v));
           if constexpr (Staged && turns)
             registers.vector[v].load_reversed(from);
           else
@@ -526,35 +607,45 @@ private:
         });
       });
     } else if (!std::is_same_v<T, any_type> && memory.mode == access::same) {
+      const element_path path = this->path(t);
+      const E* const first = static_cast<const E*>(memory.data) + begin_of(t, path);
       for_count<rolled_vectors, vectors>([&](int v) {
-        const element_path path = this->path(t, v);
-        const E value = path.count > 0
-                            ? static_cast<const E*>(
-                                  memory.data)[path.place + path.position * this->thread.a.walk[0].stride[t]]
-                            : E{};
+        const E value = path.counts.of(v) > 0 ? first[v * next_in(t, path)] : E{};
 #pragma unroll
         for (int e = 0; e < width; ++e) registers.vector[v].set_bits(e, value);
       });
+      fill_missing<I>();
+    } else if constexpr (Anywhere) {
+      static_cast<packed_vectors<E, vectors, width>&>(registers) =
+          gather_elements<E, vectors, width>(this->thread.a, t, this->path(t));
     } else {
-      for_count<rolled_vectors, vectors>([&](int v) {
-        if constexpr (Anywhere) {
-          registers.vector[v] = gather_elements<E, width>(this->thread.a, t, this->path(t, v));
-        } else {
-          const element_path path = this->path(t, v);
-          registers.vector[v] =
-              load_elements<width>(static_cast<const E*>(memory.data) + begin_of(t, path), apart_in(t, path),
-                                   path.count, v > 0 ? registers.vector[0].bits_of(0) : E{});
-        }
-      });
+      const element_path path = this->path(t);
+      const E* const first = static_cast<const E*>(memory.data) + begin_of(t, path);
+      E other{};
+#pragma unroll
+      for (int v = 0; v < vectors; v += called_vectors) {
+        const auto some = load_elements<called_vectors, width>(
+            first + v * next_in(t, path), apart_in(t, path), next_in(t, path), path.counts.from(v), other);
+        if (v == 0) other = some.vector[0].bits_of(0);
+#pragma unroll
+        for (int i = 0; i < called_vectors; ++i) registers.vector[v + i] = some.vector[i];
+      }
+      fill_missing<I>();
     }
   }
 
-  /// Of a walk of one dimension: where the elements of a path begin, and how far apart they are.
+  /// Vectors that a call reads. (More of them push out what is held already, in maps of two operands.)
+  static constexpr int called_vectors = std::min(vectors, 2);
+  /// Of a walk of one dimension: where the elements of a path begin, how far apart they are, and how far it
+  /// is from vector to vector.
   __device__ __forceinline__ std::int64_t begin_of(int t, const element_path& path) const {
     return path.place + path.position * this->thread.a.walk[0].stride[t];
   }
   __device__ __forceinline__ std::int64_t apart_in(int t, const element_path& path) const {
     return path.direction * this->thread.a.walk[0].stride[t] + path.lane_stride;
+  }
+  __device__ __forceinline__ std::int64_t next_in(int t, const element_path& path) const {
+    return path.next * this->thread.a.walk[0].stride[t];
   }
 
   /// Calls f(whether vectors are to be turned round), a constant: where the scan goes through memory
@@ -562,7 +653,7 @@ private:
   /// of both with a selection of every word.)
   template <class F> __device__ __forceinline__ void in_scan_order(F&& f) const {
     if constexpr (Place::can_flip)
-      if (this->flipped()) [[unlikely]] {
+      if (this->flipped()) {
         asm volatile("" ::: "memory");
         return f(std::true_type{});
       }
@@ -593,16 +684,12 @@ private:
           if (exists) stored.store(at);
         });
       });
+    } else if constexpr (Anywhere) {
+      scatter_elements<E, vectors, width>(this->thread.a, Tensor, this->path(Tensor), values);
     } else {
-      for_count<rolled_vectors, vectors>([&](int v) {
-        if constexpr (Anywhere) {
-          scatter_elements<E, width>(this->thread.a, Tensor, this->path(Tensor, v), values.vector[v]);
-        } else {
-          const element_path path = this->path(Tensor, v);
-          store_elements(static_cast<E*>(memory.data) + begin_of(Tensor, path), apart_in(Tensor, path),
-                         path.count, values.vector[v]);
-        }
-      });
+      const element_path path = this->path(Tensor);
+      store_elements<vectors, width>(static_cast<E*>(memory.data) + begin_of(Tensor, path),
+                                     apart_in(Tensor, path), next_in(Tensor, path), path.counts, values);
     }
   }
 };

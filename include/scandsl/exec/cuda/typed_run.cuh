@@ -1,6 +1,5 @@
 #pragma once
 #include <array>
-#include <atomic>
 #include <optional>
 #include <tuple>
 
@@ -16,7 +15,7 @@ template <const program& P, int K> struct framed_group;
 template <const program& P, int K> struct kernel_group {
   static constexpr const program& value = kernel_program<P, K>;
   static constexpr const schedule& plan = kernel_schedule<P, K>;
-  static constexpr bool only_rows = P.only_rows;
+  static constexpr bool only_rows = P.only_rows, is_gradient = P.is_gradient;
   using robust = kernel_group;
   using framed = std::conditional_t<has_framed_program<P, K>, framed_group<P, K>, kernel_group>;
 };
@@ -24,7 +23,7 @@ template <const program& P, int K> struct kernel_group {
 template <const program& P, int K> struct framed_group {
   static constexpr const program& value = framed_program<P, K>;
   static constexpr const schedule& plan = framed_schedule<P, K>;
-  static constexpr bool only_rows = P.only_rows;
+  static constexpr bool only_rows = P.only_rows, is_gradient = P.is_gradient;
   using robust = kernel_group<P, K>;
   using framed = framed_group;
 };
@@ -86,30 +85,30 @@ inline int most_cluster_blocks(int device, int multiprocessors) {
   return capability == 900 && multiprocessors >= 100 ? cuda_row_policy::most_blocks : 8;
 }
 
-/// Where there is none, a device to plan for.
+/// Of every device: asked once, for it takes longer than a plan.
+struct known_devices {
+  std::vector<cuda_device> all;
+  known_devices() {
+    int count = 0;
+    if (cudaGetDeviceCount(&count) != cudaSuccess) return;
+    for (int index = 0; index < count; ++index) {
+      cuda_device device;
+      if (cudaDeviceGetAttribute(&device.multiprocessors, cudaDevAttrMultiProcessorCount, index) !=
+              cudaSuccess ||
+          cudaDeviceGetAttribute(&device.shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, index) !=
+              cudaSuccess)
+        device = {};
+      device.cluster_blocks = most_cluster_blocks(index, device.multiprocessors);
+      all.push_back(device);
+    }
+  }
+};
+/// The device that is current, or where there is none, one to plan for.
 inline cuda_device current_device() {
-  // What the first devices are is asked once, and kept in one word: multiprocessors (24 bits), blocks of a
-  // cluster (8), a block's shared memory (32).
-  static std::array<std::atomic<std::uint64_t>, 64> known{};
+  static const known_devices known;
   int index = 0;
-  if (cudaGetDevice(&index) != cudaSuccess) return {};
-  const bool is_kept = static_cast<std::size_t>(index) < known.size();
-  if (is_kept)
-    if (const std::uint64_t word = known[static_cast<std::size_t>(index)].load(std::memory_order_relaxed))
-      return {static_cast<int>(word >> 40), static_cast<int>(word >> 32 & 0xff),
-              static_cast<int>(word & 0xffffffff)};
-  cuda_device device;
-  if (cudaDeviceGetAttribute(&device.multiprocessors, cudaDevAttrMultiProcessorCount, index) != cudaSuccess ||
-      cudaDeviceGetAttribute(&device.shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, index) !=
-          cudaSuccess)
-    return {};
-  device.cluster_blocks = most_cluster_blocks(index, device.multiprocessors);
-  if (is_kept)
-    known[static_cast<std::size_t>(index)].store(static_cast<std::uint64_t>(device.multiprocessors) << 40 |
-                                                     static_cast<std::uint64_t>(device.cluster_blocks) << 32 |
-                                                     static_cast<std::uint64_t>(device.shared_bytes),
-                                                 std::memory_order_relaxed);
-  return device;
+  if (cudaGetDevice(&index) != cudaSuccess || static_cast<std::size_t>(index) >= known.all.size()) return {};
+  return known.all[static_cast<std::size_t>(index)];
 }
 
 /// Whether the operands that are read or written at every step hold what `Types` says.
@@ -142,25 +141,35 @@ constexpr int scratch_number(const name& id) {
 template <const program& P, class C, class Types> class planned_run {
 public:
   planned_run(const problem& bound, const iteration_space& space, const cuda_device& device,
-              workspace_layout& workspace) {
+              workspace_layout& workspace, bool with_carries) {
     place_of.fill(workspace_layout::nowhere);
     for_each_kernel([&]<int K>(index_constant<K>) {
+      const bool may_keep = with_carries && may_keep_carries<K>() && carry_bytes() == 0;
       if constexpr (has_same_operands(P, kernel_program<P, K>)) {
-        plan<K>(bound, space, device, workspace);
+        plan<K>(bound, space, device, workspace, may_keep);
       } else {
         const problem part = kernel_problem(P, bound, kernel_program<P, K>, space, scratch_dtype<C>);
-        plan<K>(part, make_iteration_space(kernel_program<P, K>, part), device, workspace);
+        plan<K>(part, make_iteration_space(kernel_program<P, K>, part), device, workspace, may_keep);
       }
     });
   }
 
+  /// Of the carries that one of the kernels leaves or finds.
+  std::int64_t carry_bytes() {
+    std::int64_t bytes = 0;
+    for_each_kernel([&]<int K>(index_constant<K>) {
+      if (const auto& kernel = std::get<K>(kernels).kernel) bytes += kernel->carry_bytes();
+    });
+    return bytes;
+  }
+
   /// `workspace`: where place 0 is.
-  void launch(char* workspace, cudaStream_t stream) {
+  void launch(char* workspace, void* carries, cudaStream_t stream) {
     for_each_kernel([&]<int K>(index_constant<K>) {
       auto& [kernel, scratch] = std::get<K>(kernels);
       for_each_scratch(kernel_program<P, K>,
                        [&](int t, std::int64_t& place) { kernel->place(t, workspace + place); });
-      kernel->launch(scratch == workspace_layout::nowhere ? nullptr : workspace + scratch, stream);
+      kernel->launch(scratch == workspace_layout::nowhere ? nullptr : workspace + scratch, carries, stream);
     });
   }
 
@@ -189,9 +198,15 @@ private:
           f(t, place_of[static_cast<std::size_t>(scratch_number(p.tensors[t].id))]);
   }
 
+  /// A scan of one sweep leaves carries if it is all there is; of a gradient's kernels the first that can
+  /// finds them.
+  template <int K> static constexpr bool may_keep_carries() {
+    return count == 1 || kernel_schedule<P, K>.sweeps > 1;
+  }
+
   template <int K>
   void plan(const problem& part, const iteration_space& space, const cuda_device& device,
-            workspace_layout& workspace) {
+            workspace_layout& workspace, bool with_carries) {
     const program& p = kernel_program<P, K>;
     for_each_scratch(p, [&](int t, std::int64_t& place) {
       if (place != workspace_layout::nowhere) return;
@@ -201,24 +216,38 @@ private:
       place = workspace.take(std::max<std::int64_t>(1, elements) * static_cast<std::int64_t>(sizeof(C)));
     });
     auto& [kernel, scratch] = std::get<K>(kernels);
-    kernel.emplace(p, kernel_table<P, K>, part, space, device);
+    kernel.emplace(p, kernel_table<P, K>, part, space, device, true, with_carries);
     if (kernel->scratch_bytes() == 0) return;
     // What sweeps save is needed; a look-back, or pieces, without memory are a walk.
     scratch = kernel->can_do_without() ? workspace.take_if_there(kernel->scratch_bytes())
                                        : workspace.take(kernel->scratch_bytes());
     if (scratch == workspace_layout::nowhere)
-      kernel.emplace(p, kernel_table<P, K>, part, space, device, false);
+      kernel.emplace(p, kernel_table<P, K>, part, space, device, false, false);
   }
 };
 
-/// Runs with the types settled (Dry: counts the workspace only). Gives the bytes of workspace used.
-template <const program& P, class C, class Types, bool Dry>
-std::int64_t run_typed(const cuda& executor, const problem& bound, const iteration_space& space,
+/// Runs with the types settled.
+template <const program& P, class C, class Types>
+void run_typed(const cuda& executor, const problem& bound, const iteration_space& space,
+               const cuda_device& device = current_device()) {
+  workspace_layout workspace(executor);
+  planned_run<P, C, Types> planned(bound, space, device, workspace, executor.carries.bytes > 0);
+  const std::int64_t carry_bytes = planned.carry_bytes();
+  if (carry_bytes > 0 && (carry_bytes != executor.carries.bytes || executor.carries.data == nullptr ||
+                          reinterpret_cast<std::uintptr_t>(executor.carries.data) % sizeof(double) != 0))
+    throw argument_error(
+        message("carries of ", carry_bytes, " bytes for ", P.id.view()),
+        message(executor.carries.bytes, executor.carries.data == nullptr ? " at no address" : ""),
+        "give what cuda_sizing asks for, aligned as cudaMalloc's");
+  planned.launch(workspace.memory(executor, P.id), executor.carries.data, executor.stream);
+}
+/// What that needs.
+template <const program& P, class C, class Types>
+cuda_sizing size_typed(const problem& bound, const iteration_space& space, bool with_carries = false,
                        const cuda_device& device = current_device()) {
-  workspace_layout workspace = Dry ? workspace_layout() : workspace_layout(executor);
-  planned_run<P, C, Types> planned(bound, space, device, workspace);
-  if constexpr (!Dry) planned.launch(workspace.memory(executor, P.id), executor.stream);
-  return workspace.bytes();
+  workspace_layout workspace;
+  planned_run<P, C, Types> planned(bound, space, device, workspace, with_carries);
+  return {workspace.bytes(), with_carries, planned.carry_bytes()};
 }
 
 /// The element types that a program has kernels of their own for, where its operands have one of them.
@@ -230,7 +259,7 @@ struct typed_elements {
 /// T.
 template <const program& P, typed_elements Typed = typed_elements{},
           template <class> class Types = uniform_types, class Run>
-std::int64_t with_types(const problem& bound, Run&& run) {
+auto with_types(const problem& bound, Run&& run) {
   const bool in_double = detail::computes_in_double(P, bound);
   if constexpr (Typed.float64)
     if (in_double && types_fit<P, Types<double>>(bound))

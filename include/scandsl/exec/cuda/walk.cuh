@@ -5,8 +5,9 @@
 /// Rows, streams, chunks (which are lanes of their own, one tile long) and programs without scans all run
 /// this way; which arrangement it has says where the scanned axis lies.
 ///
-/// What nearly all tiles need is in kernels of their own, of few registers: one_tile_kernel, for lanes that
-/// are no longer, and stream_kernel, in which the copy engine brings the next tile while one is computed.
+/// What nearly all tiles need is in kernels of their own, of few registers: one_tile_kernel, for rows that
+/// are no longer, and stream_kernel, in which the copy engine brings the next tile while one is computed, for
+/// longer ones.
 /// What they cannot do they leave, for good, to walk_on, which can do everything: a call that is not the last
 /// thing a kernel does would cost it registers all along. (Small functions as load_elements and
 /// offset_in_walk cost none that could be measured, where they are not called.) It goes by smaller tiles, or
@@ -63,6 +64,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
   /// Everything, or what is left of it.
   __device__ __forceinline__ void run(const state* given) {
     threads.template find<true>(blockIdx.x, threads.thread);
+    find_carries();
     if (given != nullptr) {
       state::copy(*given, threads.thread);
     } else {
@@ -82,7 +84,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
     now.load();
     thread.load_still();
     thread.template boundary<0>();
-    if (process<uses_last<group>>(now, true))
+    if (process<uses_last<group>>(now, 0))
       thread.template boundary<1>();
     else
       leave_at_once();  // no tile has been written
@@ -103,6 +105,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
     };
     if (extent > 0) tile_after(0).prefetch(stages);
     __pipeline_commit();
+    find_carries();
     thread.load_still();
     thread.template boundary<0>();
     int stage = 0;
@@ -114,7 +117,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
       __pipeline_wait_prior(1);
       now.load(stages + stage);
       stage = stage_bytes - stage;
-      if (!process<true>(now, at == 0)) {
+      if (!process<true>(now, at)) {
         __pipeline_wait_prior(0);
         leave(at);
         return;
@@ -136,9 +139,10 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
       const bool writes = at >= written_from;
       // Without frames there is nothing to be had by trying what may not fit.
       if constexpr (can_be_framed<K, 0>)
-        if (process<true>(now, at == 0, writes)) continue;
+        if (process<true>(now, at, writes)) continue;
       states<group, C> before[runs];
       if constexpr (sweep_has_scans<group, 0>) base::template scan_in_order<0, false>(now, before);
+      leave_carries(at, before);
       if (writes) now.template finish<0, false>(before);
     }
   }
@@ -186,16 +190,69 @@ private:
     }
   }
 
-  /// Computes a tile. False, with nothing written and the carry worth what it was, for the whole block, where
-  /// the tile ends early (in a row: within a vector) and the scans' last values are wanted, its sums hold no
-  /// frame, or a stretch alone overflows. Total: the carry after the tile is wanted.
+  using kept_type = typename scratch_type_of<C>::type;
+  static constexpr bool may_leave_carries =
+      Arrangement::keeps_carries && leaves_carries<K> && kept_count<group, C> > 0;
+  kept_type* carries = nullptr;  ///< of the lanes' first one before step 0, where that is wanted
+
+  __device__ __forceinline__ void find_carries() {
+    if constexpr (may_leave_carries)
+      if (a.carries.data != nullptr)
+        carries = static_cast<kept_type*>(a.carries.data) + numbered_lane(a, threads.thread.unit);
+  }
+  /// Leaves the states before the steps of a tile of which that is wanted; the tile begins `at` steps into
+  /// the lanes.
+  __device__ __forceinline__ void leave_carries(std::int64_t at,
+                                                const states<group, C> (&before)[runs]) const {
+    if constexpr (may_leave_carries) {
+      if (carries == nullptr) return;
+      const auto& thread = threads.thread;
+      const std::int64_t step = at + threads.segment * Arrangement::place::length;
+      if ((step & ((std::int64_t{1} << a.carries.log2_interval) - 1)) != 0 || step >= a.steps ||
+          thread.valid == 0)
+        return;
+      kept_type* const first =
+          carries + (step >> a.carries.log2_interval) * (kept_count<group, C> * a.carries.lanes);
+      for_kept<group, C, scans_in<group, 0>>(
+          [&]<int N, int S, int Component>(index_constant<N>, index_constant<S>, index_constant<Component>) {
+            kept_type kept[lanes];
+#pragma unroll
+            for (int lane = 0; lane < lanes; ++lane) kept[lane] = kept_of<group, S, Component>(before[lane]);
+            store_lanes(first + N * a.carries.lanes, kept);
+          });
+    }
+  }
+  __device__ __forceinline__ void store_lanes(kept_type* to, const kept_type (&kept)[lanes]) const {
+    constexpr int side = 16 / static_cast<int>(sizeof(kept_type));
+    if constexpr (lanes % side == 0)
+      if (a.carries.inner_stride == 1 && threads.thread.valid == lanes &&
+          (reinterpret_cast<std::uintptr_t>(to) & 15) == 0) {
+#pragma unroll
+        for (int lane = 0; lane < lanes; lane += side) {
+          packed<kept_type, side> some;
+#pragma unroll
+          for (int i = 0; i < side; ++i) some.set_bits(i, kept[lane + i]);
+          some.store(to + lane);
+        }
+        return;
+      }
+#pragma unroll
+    for (int lane = 0; lane < lanes; ++lane)
+      if (lane < threads.thread.valid) to[lane * a.carries.inner_stride] = kept[lane];
+  }
+
+  /// Computes a tile, which begins `at` steps into the lanes. False, with nothing written and the carry worth
+  /// what it was, for the whole block, where the tile ends early (in a row: within a vector) and the scans'
+  /// last values are wanted, its sums hold no frame, or a stretch alone overflows. Total: the carry after the
+  /// tile is wanted.
   template <bool Total, class Tile>
-  __device__ __forceinline__ bool process(Tile& now, bool first, bool writes = true) {
+  __device__ __forceinline__ bool process(Tile& now, std::int64_t at, bool writes = true) {
     if (Tile::has_parts && uses_last<group> && !only_reduces<group, 0> && a.last_wanted &&
         now.of_tile.steps < Arrangement::tile_steps(a.lane_threads))
       return false;
     states<group, C> before[runs];
-    if (!base::template scan_fast<0, Total, false>(now, before, first)) return false;
+    if (!base::template scan_fast<0, Total, false>(now, before, at == 0)) return false;
+    leave_carries(at, before);
     if (writes) now.template finish<0, true>(before);
     return true;
   }
@@ -221,11 +278,18 @@ __global__ void __launch_bounds__(std::max(Strip::threads, Row::threads), Row::b
   else
     walk(std::type_identity<Strip>{});
 }
+/// Strips of one tile are here too where programs have several sweeps: they take as many registers as longer
+/// ones, and what is seldom run, which is compiled with each kernel that calls it, is most of a kernel's
+/// code.
 template <class K, class Arrangement>
 __global__ void __launch_bounds__(Arrangement::threads, Arrangement::blocks_resident)
     stream_kernel(const __grid_constant__ typename K::arguments a) {
   extern __shared__ __align__(16) unsigned char shared[];
-  runner<K, Arrangement>(a, shared).run_stream();
+  runner<K, Arrangement> all(a, shared);
+  if (Arrangement::streams_one_tile && a.one_tile)
+    all.run_one_tile();
+  else
+    all.run_stream();
 }
 template <class K, class Arrangement>
 __global__ void __launch_bounds__(

@@ -52,7 +52,7 @@ template <const program& P, bool Second> void execute(const cuda& device, const 
   constexpr cuda_detail::typed_elements types = own_types<Second>;  // nvcc wants it named
   cuda_detail::with_types<P, types>(
       bound, [&]<class C, class T>(std::type_identity<C>, std::type_identity<T>) {
-        return cuda_detail::run_typed<P, C, cuda_detail::uniform_types<T>, false>(device, bound, space);
+        cuda_detail::run_typed<P, C, cuda_detail::uniform_types<T>>(device, bound, space);
       });
 }
 #endif
@@ -286,7 +286,7 @@ public:
     }
     for (const parameter_decl& each : p_.parameters)
       text += std::string(each.optional ? "scalar?" : "scalar") + " " + text_of(each.id) + " " +
-              message(each.fallback) + "\n";
+              message(each.fallback).c_str() + "\n";
     return text;
   }
 

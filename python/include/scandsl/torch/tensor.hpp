@@ -117,7 +117,7 @@ inline void require_same_device(const char* operand, const std::optional<Tensor>
       (tensor->is_cuda() == first.is_cuda() && tensor->get_device_index() == first.get_device_index()))
     return;
   const auto device = [](const Tensor& of) {
-    return of.is_cuda() ? message("cuda:", of.get_device_index()) : std::string("cpu");
+    return of.is_cuda() ? message("cuda:", of.get_device_index()) : message("cpu");
   };
   throw argument_error(message(operand, " on ", device(first), ", where ", first_name, " lies"),
                        device(*tensor), "move it first");
@@ -140,6 +140,14 @@ private:
   tensor_list held_;
 };
 
+/// Calls op(device) for the GPU that holds `first`, with torch's current stream and its memory.
+template <class Op> void on_gpu(const Tensor& first, Op&& op) {
+  const torch::stable::accelerator::DeviceGuard guard(first.get_device_index());
+  workspaces memory(first);
+  cuda device{current_stream(first.get_device_index()), workspaces::allocate, &memory};
+  op(device);
+}
+
 /// Calls op(device) for the device that holds `first`: as many threads as torch uses, or torch's current
 /// stream and its memory.
 template <class Op> void run_where(const Tensor& first, Op&& op) {
@@ -148,10 +156,7 @@ template <class Op> void run_where(const Tensor& first, Op&& op) {
     op(device);
     return;
   }
-  const torch::stable::accelerator::DeviceGuard guard(first.get_device_index());
-  workspaces memory(first);
-  const cuda device{current_stream(first.get_device_index()), workspaces::allocate, &memory};
-  op(device);
+  on_gpu(first, [&](const cuda& device) { op(device); });
 }
 
 }  // namespace scandsl::binding

@@ -1,0 +1,385 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "cuda/managed.hpp"
+#include "scandsl/ops/decayed_sum.hpp"
+#include "scandsl/ops/logcumsumexp.hpp"
+#include "support/catch.hpp"
+
+// Gradients that begin their tiles with the carries that the scan left, compared with loops in float64.
+namespace {
+
+using namespace scandsl;
+using ops::decayed_sum_gradients, ops::decayed_sum_options, ops::scan_gradients, ops::scan_options;
+
+template <class T> using memory_of = std::vector<T, support::managed<T>>;
+
+enum class data { near, wide, with_empty };  ///< wide: no one frame holds it; with_empty: some are -inf
+
+/// [outer, n, inner], scanned along n.
+struct scan_case {
+  std::int64_t outer, n, inner;
+  bool reverse = false, exclusive = false;
+  data kind = data::near;
+  bool seeded = false;
+
+  std::int64_t count() const { return outer * n * inner; }
+  std::int64_t lanes() const { return outer * inner; }
+  /// Of step t, in scan order.
+  std::size_t at(std::int64_t lane, std::int64_t t) const {
+    return static_cast<std::size_t>((lane / inner * n + (reverse ? n - 1 - t : t)) * inner + lane % inner);
+  }
+  std::string name() const {
+    return std::to_string(outer) + " x " + std::to_string(n) + " x " + std::to_string(inner) +
+           (reverse ? ", reverse" : "") + (exclusive ? ", exclusive" : "") + (seeded ? ", seeded" : "") +
+           ", data " + std::to_string(static_cast<int>(kind));
+  }
+};
+
+void must(cudaError_t status) {
+  if (status != cudaSuccess) throw std::runtime_error(cudaGetErrorString(status));
+}
+
+/// Operands and results of type T, with carries between bytes that must not change.
+template <class T> struct operands {
+  static constexpr std::size_t guard = 256;
+  scan_case what;
+  memory_of<T> x, decay, dy, y, dx, ddecay, seed, dseed;
+  memory_of<std::byte> workspace, carries;
+  std::int64_t carry_bytes = 0;
+
+  explicit operands(const scan_case& given) : what(given) {
+    const auto count = static_cast<std::size_t>(what.count()), lanes = static_cast<std::size_t>(what.lanes());
+    std::mt19937 random(static_cast<unsigned>(what.count()));
+    std::uniform_real_distribution<float> unit(0, 1);
+    const float scale = what.kind == data::wide ? 90.0F : 2.0F;
+    for (memory_of<T>* each : {&x, &decay, &dy}) each->resize(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      x[i] = T(scale * (2 * unit(random) - 1));
+      decay[i] = T(0.8F + 0.2F * unit(random));
+      dy[i] = T(2 * unit(random) - 1);
+      if (what.kind == data::with_empty && unit(random) < 0.3F)
+        x[i] = T(-std::numeric_limits<float>::infinity());
+    }
+    if (what.kind == data::with_empty)  // whole tiles, too
+      for (std::int64_t lane = 0; lane < what.lanes(); ++lane)
+        for (std::int64_t t = 0; t < std::min<std::int64_t>(what.n, 200); ++t)
+          x[what.at(lane, t)] = T(-std::numeric_limits<float>::infinity());
+    for (std::size_t i = 0; i < lanes; ++i) seed.push_back(T(2 * unit(random) - 1));
+    for (memory_of<T>* each : {&y, &dx, &ddecay}) each->assign(count, T(1e4F));
+    dseed.assign(lanes, T(1e4F));
+  }
+  array view(memory_of<T>& memory) const {
+    return array::of(memory.data(), {what.outer, what.n, what.inner});
+  }
+  array view_of_lanes(memory_of<T>& memory) const {
+    return array::of(memory.data(), {what.outer, what.inner});
+  }
+};
+
+struct log_sums {
+  template <class T, class Device> static void forward(Device& device, operands<T>& o) {
+    scan_options options{.reverse = o.what.reverse, .exclusive = o.what.exclusive};
+    if (o.what.seeded) options.initial_state = o.view_of_lanes(o.seed);
+    ops::logcumsumexp(device, o.view(o.x), 1, o.view(o.y), options);
+  }
+  template <class T, class Device> static void backward(Device& device, operands<T>& o) {
+    scan_options options{.reverse = o.what.reverse, .exclusive = o.what.exclusive};
+    scan_gradients gradients{.y_cotangent = o.view(o.dy), .x_gradient = o.view(o.dx)};
+    if (o.what.seeded) {
+      options.initial_state = o.view_of_lanes(o.seed);
+      gradients.initial_state_gradient = o.view_of_lanes(o.dseed);
+    }
+    ops::logcumsumexp_backward(device, o.view(o.x), 1, gradients, options);
+  }
+};
+struct decayed_sums {
+  template <class T, class Device> static void forward(Device& device, operands<T>& o) {
+    decayed_sum_options options;
+    options.reverse = o.what.reverse;
+    options.exclusive = o.what.exclusive;
+    if (o.what.seeded) options.initial_state = o.view_of_lanes(o.seed);
+    ops::decayed_sum(device, o.view(o.x), o.view(o.decay), 1, o.view(o.y), options);
+  }
+  template <class T, class Device> static void backward(Device& device, operands<T>& o) {
+    decayed_sum_options options;
+    options.reverse = o.what.reverse;
+    options.exclusive = o.what.exclusive;
+    decayed_sum_gradients gradients;
+    gradients.y_cotangent = o.view(o.dy);
+    gradients.x_gradient = o.view(o.dx);
+    gradients.decay_gradient = o.view(o.ddecay);
+    if (o.what.seeded) {
+      options.initial_state = o.view_of_lanes(o.seed);
+      gradients.initial_state_gradient = o.view_of_lanes(o.dseed);
+    }
+    ops::decayed_sum_backward(device, o.view(o.x), o.view(o.decay), 1, gradients, options);
+  }
+};
+
+/// Runs the scan and its gradient; says whether carries went from one to the other.
+template <class Op, class T> bool run(operands<T>& o, bool with_carries) {
+  cuda_sizing of_scan{.with_carries = with_carries}, of_gradient{.with_carries = with_carries};
+  Op::forward(of_scan, o);
+  Op::backward(of_gradient, o);
+  o.workspace.assign(static_cast<std::size_t>(std::max(of_scan.bytes, of_gradient.bytes)), std::byte{0xa5});
+  cuda device{nullptr, {o.workspace.data(), static_cast<std::int64_t>(o.workspace.size())}};
+  const bool carried = of_gradient.carry_bytes > 0 && of_scan.carry_bytes == of_gradient.carry_bytes;
+  constexpr std::size_t guard = operands<T>::guard;
+  if (carried) {
+    o.carry_bytes = of_scan.carry_bytes;
+    o.carries.assign(static_cast<std::size_t>(o.carry_bytes) + 2 * guard, std::byte{0xff});
+    device.carries = {o.carries.data() + guard, o.carry_bytes};
+  }
+  Op::forward(device, o);
+  Op::backward(device, o);
+  must(cudaDeviceSynchronize());
+  if (carried)
+    for (std::size_t i = 0; i < guard; ++i)
+      if (o.carries[i] != std::byte{0xff} || o.carries[o.carries.size() - 1 - i] != std::byte{0xff})
+        throw std::logic_error("memory beside the carries was written");
+  return carried;
+}
+
+double number(float value) { return value; }
+double number(double value) { return value; }
+double number(bfloat16 value) { return static_cast<float>(value); }
+double number(float16 value) { return static_cast<float>(value); }
+
+/// Of numbers that are compared with float64, in which their own roundings would add up to as much as what is
+/// compared.
+using exact = long double;
+exact log_of_sum(exact x, exact y) {
+  const exact most = std::max(x, y);
+  return std::isinf(most) ? most : most + std::log1p(std::exp(std::min(x, y) - most));
+}
+
+/// What one value may be off by: its type's rounding, and `terms` roundings of the arithmetic relative to the
+/// greatest value of its lane.
+template <class T> double allowed(double value, double greatest, double terms) {
+  const double storage = sizeof(T) == 8                ? 0x1p-52
+                         : sizeof(T) == 4              ? 0x1p-23
+                         : std::is_same_v<T, bfloat16> ? 0x1p-8
+                                                       : 0x1p-10,
+               arithmetic = sizeof(T) == 8 ? 0x1p-53 : 0x1p-24;
+  return storage * std::fabs(value) + terms * arithmetic * greatest + (sizeof(T) == 2 ? 0x1p-24 : 0.0);
+}
+
+/// What is wrong with a result, given a lane's; empty: nothing.
+template <class T> struct checker {
+  const operands<T>& o;
+  double terms;
+  std::string wrong = {};
+  void check(const char* name, const memory_of<T>& got, std::int64_t lane,
+             const std::vector<double>& expected) {
+    double greatest = 0;
+    for (const double each : expected)
+      if (std::isfinite(each)) greatest = std::max(greatest, std::fabs(each));
+    for (std::int64_t t = 0; t < o.what.n; ++t) {
+      const double is = number(got[o.what.at(lane, t)]), should = expected[static_cast<std::size_t>(t)];
+      if (is == should) continue;
+      if (!(std::fabs(is - should) <= allowed<T>(should, greatest, terms)) && wrong.empty())
+        wrong = std::string(name) + " of lane " + std::to_string(lane) + ", step " + std::to_string(t) +
+                ": expected " + std::to_string(should) + ", got " + std::to_string(is);
+    }
+  }
+  void check_seed(const memory_of<T>& got, std::int64_t lane, double should, double greatest) {
+    const double is = number(got[static_cast<std::size_t>(lane)]);
+    if (o.what.seeded && !(std::fabs(is - should) <= allowed<T>(should, greatest, terms)) && wrong.empty())
+      wrong = "seed's gradient of lane " + std::to_string(lane) + ": expected " + std::to_string(should) +
+              ", got " + std::to_string(is);
+  }
+};
+
+// With states s_0 (the seed), s_1 .. s_n and r_t the derivative by s_{t+1}.
+template <class T> std::string mismatch(log_sums, const operands<T>& o) {
+  // exp and log in frames err by a few units of 2^-22 of their results, and by |m| 2^-24.
+  checker<T> checks{o, 2000};
+  const auto n = static_cast<std::size_t>(o.what.n);
+  for (std::int64_t lane = 0; lane < o.what.lanes(); ++lane) {
+    std::vector<exact> x(n), g(n), s(n + 1);
+    std::vector<double> y(n), dx(n);
+    s[0] = o.what.seeded ? exact(number(o.seed[static_cast<std::size_t>(lane)])) : -HUGE_VALL;
+    for (std::size_t t = 0; t < n; ++t) {
+      x[t] = number(o.x[o.what.at(lane, static_cast<std::int64_t>(t))]);
+      g[t] = number(o.dy[o.what.at(lane, static_cast<std::int64_t>(t))]);
+      s[t + 1] = log_of_sum(s[t], x[t]);
+      y[t] = static_cast<double>(o.what.exclusive ? s[t] : s[t + 1]);
+    }
+    exact r = 0;
+    double greatest = 0;
+    const auto share = [](exact part, exact whole) {
+      return part == -HUGE_VALL ? 0.0L : std::exp(part - whole);
+    };
+    for (std::size_t t = n; t-- > 0;) {
+      const exact own = o.what.exclusive ? r : r + g[t];
+      dx[t] = static_cast<double>(share(x[t], s[t + 1]) * own);
+      r = share(s[t], s[t + 1]) * own + (o.what.exclusive ? g[t] : 0.0L);
+      greatest = std::max(greatest, std::fabs(dx[t]));
+    }
+    checks.check("y", o.y, lane, y);
+    checks.check("dx", o.dx, lane, dx);
+    checks.check_seed(o.dseed, lane, static_cast<double>(r), greatest);
+  }
+  return checks.wrong;
+}
+template <class T> std::string mismatch(decayed_sums, const operands<T>& o) {
+  checker<T> checks{o, 64};
+  const auto n = static_cast<std::size_t>(o.what.n);
+  for (std::int64_t lane = 0; lane < o.what.lanes(); ++lane) {
+    std::vector<double> a(n), g(n), s(n + 1), y(n), dx(n), da(n);
+    s[0] = o.what.seeded ? number(o.seed[static_cast<std::size_t>(lane)]) : 0.0;
+    for (std::size_t t = 0; t < n; ++t) {
+      const std::size_t at = o.what.at(lane, static_cast<std::int64_t>(t));
+      a[t] = number(o.decay[at]);
+      g[t] = number(o.dy[at]);
+      s[t + 1] = a[t] * s[t] + number(o.x[at]);
+      y[t] = o.what.exclusive ? s[t] : s[t + 1];
+    }
+    double r = 0, greatest = 0;
+    for (std::size_t t = n; t-- > 0;) {
+      dx[t] = o.what.exclusive ? r : r + g[t];
+      da[t] = dx[t] * s[t];
+      r = a[t] * dx[t] + (o.what.exclusive ? g[t] : 0.0);
+      greatest = std::max(greatest, std::fabs(dx[t]));
+    }
+    checks.check("y", o.y, lane, y);
+    checks.check("dx", o.dx, lane, dx);
+    checks.check("ddecay", o.ddecay, lane, da);
+    checks.check_seed(o.dseed, lane, r, greatest);
+  }
+  return checks.wrong;
+}
+
+const scan_case shapes[] = {{4, 65, 256}, {1, 129, 64}, {200, 200, 34}, {3, 450, 72},
+                            {2, 333, 20}, {1, 300, 7},  {2, 64, 128},   {64, 1157, 1},
+                            {1, 2048, 1}, {0, 300, 8},  {3, 0, 8}};
+
+/// Every shape, direction and kind of data, with carries and without.
+template <class Op, class T> int check_all(std::vector<data> kinds) {
+  int carried = 0;
+  for (scan_case what : shapes)
+    for (const bool reverse : {false, true})
+      for (const bool exclusive : {false, true})
+        for (const data kind : kinds)
+          for (const bool with_carries : {true, false}) {
+            what.reverse = reverse, what.exclusive = exclusive, what.kind = kind;
+            what.seeded = (what.n + what.inner) % 2 == 0;
+            operands<T> o(what);
+            const bool used = run<Op>(o, with_carries);
+            INFO(what.name() << (used ? ", with carries" : ""));
+            CHECK(mismatch(Op(), o) == "");
+            CHECK((with_carries || !used));
+            carried += used;
+          }
+  return carried;
+}
+
+}  // namespace
+
+TEST_CASE("gradients begin with the carries that scans left", "[cuda][carries]") {
+  const std::vector<data> kinds{data::near, data::wide, data::with_empty};
+  CHECK(check_all<log_sums, bfloat16>(kinds) > 20);
+  CHECK(check_all<log_sums, float>(kinds) > 20);
+  CHECK(check_all<decayed_sums, bfloat16>({data::near}) > 10);
+  CHECK(check_all<decayed_sums, float>({data::near}) > 10);
+  // Types for which the library may have no kernels of their own (SCANDSL_CUDA_MORE_ELEMENTS).
+  check_all<log_sums, float16>({data::near, data::with_empty});
+  check_all<log_sums, double>(kinds);
+  check_all<decayed_sums, double>({data::near});
+}
+
+TEST_CASE("carries take 1/32 of what is scanned, in 16 bits", "[cuda][carries]") {
+  const auto somewhere = [](std::uintptr_t terabytes) {  // never looked at
+    return array::of(reinterpret_cast<bfloat16*>(terabytes << 40), {12, 8192, 2048});
+  };
+  cuda_sizing of_scan{.with_carries = true}, of_gradient{.with_carries = true};
+  ops::logcumsumexp(of_scan, somewhere(1), 1, somewhere(2));
+  ops::logcumsumexp_backward(of_gradient, somewhere(1), 1,
+                             {.y_cotangent = somewhere(3), .x_gradient = somewhere(4)});
+  CHECK(of_scan.carry_bytes == somewhere(1).count() * 2 / 32);
+  CHECK(of_gradient.carry_bytes == of_scan.carry_bytes);
+  CHECK(of_gradient.bytes == 0);
+}
+
+TEST_CASE("gradients that are other programs do not begin with carries", "[cuda][carries]") {
+  operands<bfloat16> o({4, 65, 256});
+  decayed_sum_options options;
+  cuda_sizing size{.with_carries = true};
+  ops::decayed_sum(size, o.view(o.x), o.view(o.decay), 1, o.view(o.y), options);
+  CHECK(size.carry_bytes > 0);
+  decayed_sum_gradients gradients;
+  gradients.y_cotangent = o.view(o.dy);
+  gradients.x_gradient = o.view(o.dx);
+  // One sweep, back, which has carries of its own.
+  ops::decayed_sum_backward(size, o.view(o.x), o.view(o.decay), 1, gradients, options);
+  CHECK(size.carry_bytes == 0);
+  // A decay for each lane: sums over the other lanes, which are numbered apart.
+  const array decay = array::of(o.decay.data(), {256});
+  gradients.decay_gradient = array::of(o.ddecay.data(), {256});
+  size = {.with_carries = true};
+  ops::decayed_sum_backward(size, o.view(o.x), decay, 1, gradients, options);
+  CHECK(size.carry_bytes == 0);
+}
+
+TEST_CASE("memory for carries of another size is refused, and not used where there are none",
+          "[cuda][carries]") {
+  operands<float> o({3, 450, 72});
+  REQUIRE(run<log_sums>(o, true));
+  cuda device{nullptr, {o.workspace.data(), static_cast<std::int64_t>(o.workspace.size())}};
+  for (const std::int64_t bytes : {o.carry_bytes - 4, o.carry_bytes + 4}) {
+    device.carries = {o.carries.data(), bytes};
+    CHECK_THROWS_AS(log_sums::forward(device, o), argument_error);
+    CHECK_THROWS_AS(log_sums::backward(device, o), argument_error);
+  }
+  for (std::byte* const address : {static_cast<std::byte*>(nullptr), o.carries.data() + 4}) {
+    device.carries = {address, o.carry_bytes};
+    CHECK_THROWS_AS(log_sums::backward(device, o), argument_error);
+  }
+  operands<float> rows({64, 1000, 1});
+  cuda_sizing size{.with_carries = true};
+  log_sums::forward(size, rows);
+  CHECK(size.carry_bytes == 0);
+  memory_of<std::byte> unused(64, std::byte{0x77});
+  cuda with{nullptr};
+  with.carries = {unused.data(), 64};
+  log_sums::forward(with, rows);
+  log_sums::backward(with, rows);
+  must(cudaDeviceSynchronize());
+  CHECK(std::all_of(unused.begin(), unused.end(), [](std::byte each) { return each == std::byte{0x77}; }));
+  CHECK(mismatch(log_sums(), rows) == "");
+}
+
+TEST_CASE("a scan and its gradient in a graph, replayed on changing data", "[cuda][carries][replay]") {
+  operands<float> o({200, 200, 34});
+  REQUIRE(run<decayed_sums>(o, true));
+  cudaStream_t on = nullptr;
+  must(cudaStreamCreate(&on));
+  cuda device{on, {o.workspace.data(), static_cast<std::int64_t>(o.workspace.size())}};
+  device.carries = {o.carries.data() + operands<float>::guard, o.carry_bytes};
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t runs = nullptr;
+  must(cudaStreamBeginCapture(on, cudaStreamCaptureModeGlobal));
+  decayed_sums::forward(device, o);
+  decayed_sums::backward(device, o);
+  must(cudaStreamEndCapture(on, &graph));
+  must(cudaGraphInstantiate(&runs, graph, 0));
+  for (int round = 0; round < 4; ++round) {
+    for (float& each : o.x) each = 0.5F - each;
+    std::fill(o.dx.begin(), o.dx.end(), 1e4F);
+    std::fill(o.ddecay.begin(), o.ddecay.end(), 1e4F);
+    must(cudaGraphLaunch(runs, on));
+    must(cudaStreamSynchronize(on));
+    CHECK(mismatch(decayed_sums(), o) == "");
+  }
+  must(cudaGraphExecDestroy(runs));
+  must(cudaGraphDestroy(graph));
+  must(cudaStreamDestroy(on));
+}
