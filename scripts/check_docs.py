@@ -101,6 +101,10 @@ def check_page(project: Path, page: Path, write: bool) -> list:
         blocks = blocks_of(lines)
     except ValueError as error:
         return [f"{name}: {error}"]
+    quoting = {block.first - 1 for block in blocks}
+    for number, line in enumerate(lines):
+        if COMMENT.match(line) and number not in quoting:
+            complaints.append(f"{name}:{number + 1}: quotes into no block: put a fenced one below")
     for block in reversed(blocks):  # from the end, so that a mended block moves no line still to be read
         try:
             owed = expected(project, block)

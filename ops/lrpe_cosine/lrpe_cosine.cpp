@@ -24,7 +24,8 @@ void run_op(Device& device, const array& input, const array& angles, const array
   case lrpe_kind::plain: return run(ref<plain>{});
   case lrpe_kind::silu: return run(ref<with_silu>{});
   case lrpe_kind::choices: return run(ref<with_choices>{}, positions_given, how, act = operands.act());
-  case lrpe_kind::softmax_features: return run(ref<softmax_features>{}, positions_given, how);
+  case lrpe_kind::softmax_features: return run(ref<softmax_features>{});
+  case lrpe_kind::softmax_features_given: return run(ref<softmax_features_given>{}, positions_given, how);
   case lrpe_kind::softmax_sequence: return run(ref<softmax_sequence>{});
   case lrpe_kind::softmax_sequence_given: return run(ref<softmax_sequence_given>{}, positions_given, how);
   }

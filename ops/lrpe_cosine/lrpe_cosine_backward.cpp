@@ -32,8 +32,9 @@ void run_backward(Device& device, const array& input, const array& angles, const
     case lrpe_kind::plain: return run(ref<plain_dx>{}, wanted);
     case lrpe_kind::silu: return run(ref<with_silu_dx>{}, wanted, given);
     case lrpe_kind::choices: return run(ref<with_choices_dx>{}, wanted, given, positions_given, how, which);
-    case lrpe_kind::softmax_features:
-      return run(ref<softmax_features_dx>{}, wanted, given, positions_given, how);
+    case lrpe_kind::softmax_features: return run(ref<softmax_features_dx>{}, wanted, given);
+    case lrpe_kind::softmax_features_given:
+      return run(ref<softmax_features_given_dx>{}, wanted, given, positions_given, how);
     case lrpe_kind::softmax_sequence: return run(ref<softmax_sequence_dx>{}, wanted, given);
     case lrpe_kind::softmax_sequence_given:
       return run(ref<softmax_sequence_given_dx>{}, wanted, given, positions_given, how);
@@ -50,7 +51,8 @@ void run_backward(Device& device, const array& input, const array& angles, const
   case lrpe_kind::plain: return run(ref<plain_dtheta>{}, wanted, wanted_too, given);
   case lrpe_kind::silu: return run(ref<with_silu_dtheta>{}, wanted, wanted_too, given);
   case lrpe_kind::choices: return run_shared(ref<with_choices_dtheta>{}, which);
-  case lrpe_kind::softmax_features: return run_shared(ref<softmax_features_dtheta>{});
+  case lrpe_kind::softmax_features:
+  case lrpe_kind::softmax_features_given: return run_shared(ref<softmax_features_dtheta>{});
   case lrpe_kind::softmax_sequence:
   case lrpe_kind::softmax_sequence_given: return run_shared(ref<softmax_sequence_dtheta>{});
   }

@@ -7,7 +7,15 @@
 namespace scandsl::ops {
 
 /// The kinds of encodings that have a program of their own.
-enum class lrpe_kind { plain, silu, choices, softmax_features, softmax_sequence, softmax_sequence_given };
+enum class lrpe_kind {
+  plain,
+  silu,
+  choices,
+  softmax_features,
+  softmax_features_given,
+  softmax_sequence,
+  softmax_sequence_given,
+};
 
 class lrpe_operands {
 public:
@@ -25,7 +33,8 @@ public:
   /// The program that serves the options. `sums_over_theta`: the gradient of a theta that repeats is wanted.
   lrpe_kind kind(bool sums_over_theta) const {
     if (options_.act == lrpe_activation::softmax) {
-      if (options_.act_dim == -1 || options_.act_dim == 3) return lrpe_kind::softmax_features;
+      if (options_.act_dim == -1 || options_.act_dim == 3)
+        return options_.positions ? lrpe_kind::softmax_features_given : lrpe_kind::softmax_features;
       if (options_.act_dim == 1 || options_.act_dim == -3)
         return options_.positions ? lrpe_kind::softmax_sequence_given : lrpe_kind::softmax_sequence;
       throw index_error("act_dim -1, the features, or 1, the sequence", message(options_.act_dim),

@@ -48,6 +48,12 @@ constexpr tensor<"theta"> theta;
 inline constexpr auto encoded =
     op<"encoded">(out<"y">(b, n, h, d) = x(b, n, h, d) * cos_of_product(index(n), theta(h, d)));
 // [/doc:rotation]
+// [doc:shared-rows]
+inline constexpr auto encoded_shares = op<"encoded_shares">(
+    out<"y">(b, n, h, d) = softmax(over(d), x(b, n, h, d)) * cos_of_product(index(n), theta(h, d)));
+// [/doc:shared-rows]
+inline constexpr auto encoded_silu_shares =
+    op<"encoded_silu_shares">(out<"y">(b, n, h, d) = softmax(over(d), silu(x(b, n, h, d))));
 
 inline constexpr auto centred = op<"centred">(
     out<"y">(b, n) = x(b, n) - last(scan(plain_sum, over(b), scan(plain_sum, over(n), x(b, n)))));
@@ -157,12 +163,30 @@ TEST_CASE("an encoding is walked along its positions, a few at a time, and its c
   CHECK(p.kernels[0].tile_steps == 8);
   CHECK(p.kernels[0].sweeps[0].rotates);
   CHECK(p.moved_bytes <= p.floor_bytes);
-  // [doc:rotation]
   const std::string text = explain(p);
-  // [/doc:rotation]
   CAPTURE(text);
   CHECK(text.find("walks n") != std::string::npos);
   CHECK(text.find("sines and cosines by rotation") != std::string::npos);
+}
+
+TEST_CASE("rows that share cosines are taken by the same threads, where there are many",
+          "[cuda][plan][explain]") {
+  const auto planned_for = [](std::int64_t batch, std::int64_t length) {
+    return plan<encoded_shares>(h200, x = shape<bfloat16>(batch, length, 12, 128),
+                                theta = shape<float>(12, 128), y = shape<bfloat16>(batch, length, 12, 128));
+  };
+  const auto many = planned_for(12, 8192);
+  REQUIRE(many.kernels.size() == 1);
+  CHECK(many.kernels[0].plan.repeats == 12);
+  CHECK(explain(many).find("12 rows one after the other that share what is computed") != std::string::npos);
+  CHECK(planned_for(40, 8192).kernels[0].plan.repeats == 10);  // a divisor, of 16 at most
+  CHECK(planned_for(17, 8192).kernels[0].plan.repeats == 1);
+  CHECK(planned_for(1, 8192).kernels[0].plan.repeats == 1);
+  CHECK(planned_for(12, 100).kernels[0].plan.repeats == 1);  // others would be idle
+  // What varies along every axis is not shared.
+  const auto other = plan<encoded_silu_shares>(h200, x = shape<bfloat16>(12, 8192, 12, 128),
+                                               y = shape<bfloat16>(12, 8192, 12, 128));
+  CHECK(other.kernels[0].plan.repeats == 1);
 }
 
 TEST_CASE("what is read once a lane has no say in where threads lie", "[cuda][plan]") {

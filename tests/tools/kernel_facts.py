@@ -97,7 +97,7 @@ def short_name(symbol: str) -> tuple:
     typed = re.search(r"(?:kernel|framed)_group<(?:ops::)?([\w:]+), \d+>, (\w+), ([\w, ]+)", plain)
     if not typed:
         return kind, plain
-    sizes = r"((?:-?\d+, )*-?\d+), (?:false|true)"
+    sizes = r"((?:-?\d+, )*-?\d+)(?:, (?:false|true))+"
     arrangement = re.search(rf"\b(strip|row)<typed_kernel<.*>, {sizes}> ?>\(", plain)
     if kind == "walk_kernel":  # has both
         arrangement = None

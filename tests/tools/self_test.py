@@ -95,6 +95,7 @@ class CheckDocs(Tree):
             "<!-- quote: b.cpp#body -->\n```cpp\n```\n",
             "<!-- quote: a.cpp#other -->\n```cpp\n```\n",
             "<!-- output: a.cpp#body -->\n```cpp\nif (a)\n  b();\n```\n",
+            "<!-- quote: a.cpp#body -->\n\nNothing.\n",
             "```cmake\n",
         ]:
             with self.subTest(page=page):

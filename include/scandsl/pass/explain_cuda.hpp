@@ -48,7 +48,12 @@ inline std::string arrangement_text(const cuda_kernel_summary& k) {
   if (k.plan.pieces > 1)
     return joined("    ", shape, ", ", k.plan.pieces, " pieces of ", k.plan.piece,
                   " steps of each lane, folded and then walked\n");
-  return joined("    ", shape, ", ", k.one_tile ? "one tile of " : "tiles of ", k.tile_steps, " steps\n");
+  const std::string sharing =
+      k.plan.repeats > 1
+          ? joined(", ", k.plan.repeats, " rows one after the other that share what is computed")
+          : "";
+  return joined("    ", shape, ", ", k.one_tile ? "one tile of " : "tiles of ", k.tile_steps, " steps",
+                sharing, "\n");
 }
 
 inline std::string sweep_text(const cuda_kernel_summary& k, int i) {

@@ -323,6 +323,86 @@ template <class Group> struct common_nodes {
     return nodes;
   }();
 };
+/// What rows share that lie along some axis from each other: nodes with exponentials, sines and the like in
+/// them that do not vary along it, where everything written does, the outermost of these. Of all axes the one
+/// with most.
+struct row_sharing {
+  int axis = -1;
+  node_list nodes;
+  /// As bits: those that do not vary along the axis, of which the nodes are computed, and those that are read
+  /// once a row. A thread's rows have the same elements of them.
+  std::uint32_t tensors = 0;
+};
+/// A stage that computes node i; sweep < 0: none does.
+struct computing_stage {
+  stage_kind kind = stage_kind::sweep;
+  int sweep = -1;
+};
+template <class Group> constexpr computing_stage find_computing(int i) {
+  for (int s = 0; s < Group::plan.sweeps; ++s) {
+    if (Group::plan.sweep[s].from[i] == source::computed) return {stage_kind::sweep, s};
+    if (Group::plan.aggregate[s].from[i] == source::computed) return {stage_kind::aggregate, s};
+  }
+  return {};
+}
+template <class Group, int I> inline constexpr computing_stage computing = find_computing<Group>(I);
+/// Whether node i, a load, is read once a row.
+template <class Group> constexpr bool is_read_once(int i) {
+  bool once = false;
+  for (int s = 0; s < Group::plan.sweeps; ++s)
+    once = once || (sweep_reads<Group>(s, i) && !walks_along(Group::plan, Group::value.nodes[i].axes));
+  for (int b = 0; b <= Group::plan.sweeps; ++b)
+    once = once || Group::plan.boundary[b].from[i] == source::memory;
+  return once;
+}
+template <class Group> constexpr row_sharing sharing_along(int axis) {
+  row_sharing result{axis, {}, 0};
+  const program& p = Group::value;
+  for (const store_decl& store : p.stores)
+    if ((p.tensors[store.tensor].mask() & axis_bit(axis)) == 0) return {};
+  bool pointwise[max_nodes] = {}, costly[max_nodes] = {}, wanted[max_nodes] = {};
+  for (int i = 0; i < p.nodes.count; ++i) {
+    const node& n = p.nodes[i];
+    pointwise[i] = (n.axes & axis_bit(axis)) == 0 && (n.op == opcode::constant || n.op == opcode::parameter ||
+                                                      n.op == opcode::load || n.op == opcode::apply);
+    costly[i] = n.op == opcode::apply && n.function >= primitive::index<primitive::exp_op> && !is_integer(n);
+    for (const node_id o : n.operand)
+      if (o != no_node) pointwise[i] = pointwise[i] && pointwise[o], costly[i] = costly[i] || costly[o];
+    costly[i] = costly[i] && pointwise[i] && walks_along(Group::plan, n.axes) && !is_integer(n) &&
+                find_computing<Group>(i).sweep >= 0;
+  }
+  for (int i = 0; i < p.nodes.count; ++i)
+    if (!costly[i])
+      for (const node_id o : p.nodes[i].operand)
+        if (o != no_node) wanted[o] = true;
+  for (int i = p.nodes.count - 1; i >= 0; --i) {
+    const node& n = p.nodes[i];
+    if (costly[i] && wanted[i]) result.nodes.push_back(i);
+    if (n.op == opcode::load && ((n.axes & axis_bit(axis)) == 0 || is_read_once<Group>(i)))
+      result.tensors |= 1U << n.target;
+  }
+  return result;
+}
+template <class Group>
+inline constexpr row_sharing sharing_of = [] {
+  row_sharing most;
+  const program& p = Group::value;
+  bool may_share = Group::plan.sweeps > 1;
+  // What is written once a row, and elements that are looked up, would have to be found for each.
+  for (int b = 0; b <= Group::plan.sweeps; ++b)
+    may_share = may_share && Group::plan.boundary[b].stores.count == 0;
+  for (const node& n : p.nodes) may_share = may_share && n.op != opcode::gather;
+  for (int axis = 0; axis < p.axes.count && may_share; ++axis) {
+    if ((Group::plan.space & axis_bit(axis)) == 0 || walks_along(Group::plan, axis_bit(axis))) continue;
+    const row_sharing candidate = sharing_along<Group>(axis);
+    if (candidate.nodes.count > most.nodes.count) most = candidate;
+  }
+  return most;
+}();
+template <class Group> struct shared_nodes {
+  static constexpr node_list list = sharing_of<Group>.nodes;
+};
+
 /// Log-sums of whose elements a tile leaves the exponentials in registers, for later sweeps that go through
 /// it again: as numbers of scans.
 template <class Group> struct kept_exponentials {

@@ -84,6 +84,11 @@ template <class K> struct tile_policy {
                                        : several_sweeps  ? cuda_strip_policy::threads_of_sweeps
                                        : state_words > 1 ? 128
                                                          : 256;
+  /// Of rows that share what is computed for them; 0: they have nothing to share.
+  static constexpr int repeat_vectors = [] {
+    const int shared = is_typed && several_sweeps ? width * size_of_list<shared_nodes<group>> : 0;
+    return shared == 0 || shared > cuda_row_policy::shared_words ? 0 : cuda_row_policy::shared_words / shared;
+  }();
   static constexpr int row_held_words =
       several_sweeps ? cuda_row_policy::held_words_of_sweeps : cuda_row_policy::held_words;
   static constexpr int row_vectors = [] {
@@ -273,6 +278,8 @@ typename K::arguments make_arguments(const cuda_kernel_plan& plan, const program
                         "bind views whose dimensions merge");
   };
   check_rank(plan.nest.lanes.size(), max_lane_dimensions, "across the lanes");
+  a.repeats = plan.repeats;
+  if (plan.repeats > 1) copy_dimension(plan.repeated, a.repeated);
   check_rank(plan.nest.walk.size(), max_walk_dimensions, "of the walked axis");
   for (const dimension& d : plan.nest.lanes) copy_dimension(d, a.lane[a.lane_dimensions++]);
   for (const dimension& d : plan.nest.walk) copy_dimension(d, a.walk[a.walk_dimensions++]);
@@ -388,6 +395,9 @@ template <class K, int RowThreads>
 using row_of = row<K, tile_policy<K>::width,
                    RowThreads == whole_blocks ? tile_policy<K>::cluster_vectors : tile_policy<K>::row_vectors,
                    RowThreads, tile_policy<K>::rolled>;
+template <class K, int RowThreads>
+using repeated_row_of =
+    row<K, tile_policy<K>::width, tile_policy<K>::repeat_vectors, RowThreads, false, true>;
 /// What walk_kernel has for lanes that lie side by side.
 template <class K>
 using walked_strip_of = std::conditional_t<K::group::only_rows, row_of<K, whole_warps>, strip_of<K>>;
@@ -470,6 +480,10 @@ template <class K> cuda_tile_shape tile_shape() {
                         policy::takes_pieces, policy::looks_back,     policy::lookback_vectors,
                         policy::clusters,     policy::cluster_vectors};
   shape.strips = !K::group::only_rows;
+  if constexpr (policy::repeat_vectors > 0) {
+    shape.repeat_vectors = policy::repeat_vectors;
+    shape.shared_of = sharing_of<typename K::group>.tensors;
+  }
   if constexpr (policy::streams)
     shape.row_stage_bytes =
         2 * runner<typename K::framed, row_of<typename K::framed, whole_warps>>::stage_bytes;
@@ -513,7 +527,11 @@ auto with_arrangement(const cuda_kernel_plan& plan, const typename K::arguments&
   if constexpr (!K::group::only_rows)
     if (plan.arrangement == cuda_arrangement::strip) return f(std::type_identity<strip_of<K>>{});
   if constexpr (tile_policy<K>::fewest_row_threads < 32)
-    if (a.lane_threads < 32) return f(std::type_identity<row_of<K, part_of_warp>>{});
+    if constexpr (tile_policy<K>::repeat_vectors > 0)
+      if (a.repeats > 1)
+        return a.lane_threads < 32 ? f(std::type_identity<repeated_row_of<K, part_of_warp>>{})
+                                   : f(std::type_identity<repeated_row_of<K, whole_warps>>{});
+  if (a.lane_threads < 32) return f(std::type_identity<row_of<K, part_of_warp>>{});
   if constexpr (tile_policy<K>::clusters)
     if (plan.clustered) return f(std::type_identity<row_of<K, whole_blocks>>{});
   return f(std::type_identity<row_of<K, whole_warps>>{});

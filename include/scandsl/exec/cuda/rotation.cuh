@@ -11,16 +11,30 @@ template <class K, stage_kind Kind, int S>
 using rotating_nodes = rotating_pairs<typename K::group, Kind, S,
                                       rotation_choice{.any = !std::is_same_v<typename K::compute, double>}>;
 
-/// What rotates along one run of a thread.
-template <class K, stage_kind Kind, int S> struct rotation {
+/// What rotates along one run of a thread, of `Steps` steps: from exact products at the first one and at
+/// every rotation_steps further on.
+template <class K, stage_kind Kind, int S, int Steps> struct rotation {
   using group = typename K::group;
   using C = typename K::compute;
   using nodes = rotating_nodes<K, Kind, S>;
   static constexpr int count = size_of_list<nodes>, slots = count > 0 ? count : 1;
+  static constexpr bool begins_twice = Steps > rotation_steps;
+  static_assert(count == 0 || Steps <= 2 * rotation_steps);
 
   float cosine[slots], sine[slots], step_cosine[slots], step_sine[slots];
+  float half_turns[slots];  ///< where it begins for the second time
+  int taken = 0;
 
+  __device__ __forceinline__ void begin(int k, float half_turns_there) {
+    cosine[k] = static_cast<float>(arithmetic<C>::cospi(C(half_turns_there)));
+    sine[k] = static_cast<float>(arithmetic<C>::sinpi(C(half_turns_there)));
+  }
   __device__ __forceinline__ void advance() {
+    if (begins_twice && ++taken == rotation_steps) {
+#pragma unroll
+      for (int k = 0; k < count; ++k) begin(k, half_turns[k]);
+      return;
+    }
 #pragma unroll
     for (int k = 0; k < count; ++k) {
       const float c = cosine[k], s = sine[k];
@@ -34,10 +48,38 @@ template <class K, stage_kind Kind, int S> struct rotation {
   }
 };
 
+/// The product of a position and theta, in half turns, whatever their size.
+template <class P, int Runs>
+__device__ __forceinline__ void products_in_half_turns(const P (&position)[Runs], const float (&theta)[Runs],
+                                                       float (&half_turns)[Runs]) {
+  bool fits = true;
+#pragma unroll
+  for (int run = 0; run < Runs; ++run) {
+    const auto product = reduce_product<float>(static_cast<float>(position[run]), theta[run]);
+    half_turns[run] = product.half_turns;
+    fits = fits && product.fits;
+    if constexpr (std::is_integral_v<P>)
+      fits = fits && position[run] <= far_position<float> && position[run] >= -far_position<float>;
+  }
+  if (fits) return;
+#pragma unroll 1
+  for (int slow = 0; slow < Runs; ++slow) {
+    P its_position = position[0];
+    float its_theta = theta[0];
+#pragma unroll
+    for (int run = 1; run < Runs; ++run)
+      if (run == slow) its_position = position[run], its_theta = theta[run];
+    const float exact = half_turns_anywhere(its_position, its_theta);
+#pragma unroll
+    for (int run = 0; run < Runs; ++run)
+      if (run == slow) half_turns[run] = exact;
+  }
+}
+
 /// Starts the rotations of some runs. first(run) and second(run) read what the stage reads at a run's first
 /// two steps.
-template <class K, stage_kind Kind, int S, int Runs, class Uniforms, class First, class Second>
-__device__ __forceinline__ void start_rotations(rotation<K, Kind, S> (&rotations)[Runs], Uniforms& u,
+template <class K, stage_kind Kind, int S, int Steps, int Runs, class Uniforms, class First, class Second>
+__device__ __forceinline__ void start_rotations(rotation<K, Kind, S, Steps> (&rotations)[Runs], Uniforms& u,
                                                 First&& first, Second&& second) {
   using group = typename K::group;
   using C = typename K::compute;
@@ -48,43 +90,29 @@ __device__ __forceinline__ void start_rotations(rotation<K, Kind, S> (&rotations
     constexpr node each = node_at<group, I>;
     using position_type = value_of_node<group, each.operand[0], C>;
     position_type position[Runs], step[Runs];
-    float theta[Runs], half_turns[Runs], half_turns_of_step[Runs];
-    bool fits = true;
+    float theta[Runs], half_turns[Runs];
 #pragma unroll
     for (int run = 0; run < Runs; ++run) {
       position[run] = value_alone<here, group, each.operand[0], C>(u, first(run));
       step[run] = value_alone<here, group, each.operand[0], C>(u, second(run)) - position[run];
       theta[run] = static_cast<float>(value_alone<here, group, each.operand[1], C>(u, first(run)));
-      const auto product = reduce_product<float>(static_cast<float>(position[run]), theta[run]),
-                 product_of_step = reduce_product<float>(static_cast<float>(step[run]), theta[run]);
-      half_turns[run] = product.half_turns;
-      half_turns_of_step[run] = product_of_step.half_turns;
-      fits = fits && product.fits && product_of_step.fits;
-      if constexpr (std::is_integral_v<position_type>)
-        fits = fits && position[run] <= far_position<float> && position[run] >= -far_position<float>;
     }
-    if (!fits) {
-#pragma unroll 1
-      for (int slow = 0; slow < Runs; ++slow) {
-        position_type its_position = position[0], its_step = step[0];
-        float its_theta = theta[0];
+    products_in_half_turns(position, theta, half_turns);
 #pragma unroll
-        for (int run = 1; run < Runs; ++run)
-          if (run == slow) its_position = position[run], its_step = step[run], its_theta = theta[run];
-        const float one = half_turns_anywhere(its_position, its_theta),
-                    other = half_turns_anywhere(its_step, its_theta);
+    for (int run = 0; run < Runs; ++run) rotations[run].begin(k, half_turns[run]);
+    if constexpr (Steps > rotation_steps) {
 #pragma unroll
-        for (int run = 0; run < Runs; ++run)
-          if (run == slow) half_turns[run] = one, half_turns_of_step[run] = other;
-      }
+      for (int run = 0; run < Runs; ++run)
+        position[run] = position[run] + step[run] * static_cast<position_type>(rotation_steps);
+      products_in_half_turns(position, theta, half_turns);
+#pragma unroll
+      for (int run = 0; run < Runs; ++run) rotations[run].half_turns[k] = half_turns[run];
     }
+    products_in_half_turns(step, theta, half_turns);
 #pragma unroll
     for (int run = 0; run < Runs; ++run) {
-      rotation<K, Kind, S>& r = rotations[run];
-      r.cosine[k] = static_cast<float>(arithmetic<C>::cospi(C(half_turns[run])));
-      r.sine[k] = static_cast<float>(arithmetic<C>::sinpi(C(half_turns[run])));
-      r.step_cosine[k] = arithmetic<float>::cospi(half_turns_of_step[run]);
-      r.step_sine[k] = arithmetic<float>::sinpi(half_turns_of_step[run]);
+      rotations[run].step_cosine[k] = arithmetic<float>::cospi(half_turns[run]);
+      rotations[run].step_sine[k] = arithmetic<float>::sinpi(half_turns[run]);
     }
   });
 }

@@ -14,9 +14,11 @@
 /// strips whose carries the scan itself has left, of which this is the gradient (a.carries).
 namespace scandsl::cuda_detail {
 
-/// All sweeps over the block's lanes, whatever the data, the access and the restarts.
+/// All sweeps over the block's lanes, whatever the data, the access and the restarts; of rows that share what
+/// is computed for them, from `first_row` on.
 template <class K, class Arrangement>
-__device__ __noinline__ void sweep_on(const typename K::arguments& a, unsigned char* shared);
+__device__ __noinline__ void sweep_on(const typename K::arguments& a, unsigned char* shared,
+                                      int first_row = 0);
 
 template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangement> {
   using base = tile_scanner<K, Arrangement>;
@@ -55,6 +57,30 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
         threads.template tile_at<all_sweeps>(thread, {0, static_cast<int>(thread.high)}, a.reversed[0]);
     now.load();
     thread.load_still();
+    if constexpr (decltype(now)::keeps_shared) {
+      thread.template boundary<0>();
+      now.share();
+#pragma unroll 1
+      for (int row = 0;;) {
+        const auto held = now.loads;  // the next row's are on their way while this one is computed
+        if (row + 1 < a.repeats) {
+          thread.go_on(1);
+          now.load_others();
+          thread.go_on(-1);
+        }
+        const auto coming = now.loads;
+        now.loads = held;
+        if (!process(now)) return leave(row);
+        if (++row >= a.repeats) return;
+        thread.go_on(1);
+        now.loads = coming;
+      }
+    } else if (!process(now)) {
+      leave();
+    }
+  }
+  template <class Tile> __device__ __forceinline__ bool process(Tile& now) {
+    auto& thread = threads.thread;
     states<group, C> before[runs];
     bool fits = true;
     for_each_index(sweep_numbers{}, [&]<int S>(index_constant<S>) {
@@ -65,10 +91,8 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
         if (fits) now.template finish<S, true, Back>(before);
       });
     });
-    if (fits)
-      thread.template boundary<sweep_count<group>>();
-    else
-      leave();
+    if (fits) thread.template boundary<sweep_count<group>>();
+    return fits;
   }
 
   /// Several tiles of the same lanes.
@@ -94,10 +118,21 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
     }
   }
 
-  __device__ __forceinline__ void run() {
+  __device__ __forceinline__ void run(int first_row) {
     threads.template find<true>(blockIdx.x, threads.thread);
     threads.thread.load_still();
     find_saved();
+    if constexpr (size_of_list<shared_nodes<group>> > 0) {
+      threads.thread.go_on(first_row);
+#pragma unroll 1
+      for (int row = first_row; row < a.repeats; ++row, threads.thread.go_on(1)) all_sweeps_in_order();
+    } else {
+      all_sweeps_in_order();
+    }
+  }
+
+private:
+  __device__ __forceinline__ void all_sweeps_in_order() {
     for_each_index(sweep_numbers{}, [&]<int S>(index_constant<S>) {
       begin_sweep<S>();
       if (S == 0 && carries_are_there()) return;
@@ -105,14 +140,12 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
     });
     threads.thread.template boundary<sweep_count<group>>();
   }
-
-private:
   /// Leaves everything, anew, to what can do it whatever the data.
-  __device__ __forceinline__ void leave() {
+  __device__ __forceinline__ void leave(int first_row = 0) {
     // No block goes on before all have read what was said.
     if constexpr (Arrangement::clustered) threads.meet();
     using robust = typename K::robust;
-    sweep_on<robust, typename Arrangement::template slow_of<robust>>(a, shared);
+    sweep_on<robust, typename Arrangement::template slow_of<robust>>(a, shared, first_row);
   }
 
   /// A part of the lanes through which sweeps go without restarting.
@@ -347,9 +380,9 @@ private:
 };
 
 template <class K, class Arrangement>
-__device__ __noinline__ void sweep_on(const typename K::arguments& a, unsigned char* shared) {
+__device__ __noinline__ void sweep_on(const typename K::arguments& a, unsigned char* shared, int first_row) {
   sweeper<K, Arrangement> all(a, shared);
-  all.run();
+  all.run(first_row);
   all.threads.settle();
 }
 

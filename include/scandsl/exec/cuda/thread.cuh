@@ -59,6 +59,11 @@ template <class K, int Lanes> struct lane_group {
     }
   }
 
+  /// Goes to the row that comes so many rows after it, of those that share what was computed for them.
+  __device__ __forceinline__ void go_on(int rows) {
+    for_each_index(placed{}, [&]<int T>(index_constant<T>) { place[T] += rows * a.repeated.stride[T]; });
+  }
+
   /// Finds unit `index` (a lane, or a vector of lanes) and the range of the walk in one segment (Packed: that
   /// there are).
   template <bool Packed> __device__ __forceinline__ void find(std::int64_t index, std::int64_t segment) {
@@ -310,14 +315,17 @@ template <class K, stage_kind Kind, int Sweep, int Round, bool Framed, class Til
   template <int Scan> static constexpr bool in_frame = Framed && can_be_framed<K, sweep_of<group, Scan>>;
   static constexpr bool has_common = Tile::keeps_common && !(Kind == stage_kind::aggregate && Sweep == 0);
   static constexpr bool remembers_some =
-      (Kind == stage_kind::sweep && size_of_list<remembered_nodes<group, Sweep>> > 0) || has_common;
+      (Kind == stage_kind::sweep && size_of_list<remembered_nodes<group, Sweep>> > 0) || has_common ||
+      Tile::keeps_shared;
   template <int I>
   static constexpr int remembered_alone =
       Kind == stage_kind::sweep ? position_in<remembered_nodes<group, Sweep>, I> : -1;
   template <int I>
-  static constexpr int remembered_at = remembered_alone<I> >= 0 ? 0
-                                       : has_common             ? position_in<common_nodes<group>, I>
-                                                                : -1;
+  static constexpr bool is_shared = Tile::keeps_shared && position_in<shared_nodes<group>, I> >= 0;
+  template <int I>
+  static constexpr int remembered_at = remembered_alone<I> >= 0 || is_shared<I> ? 0
+                                       : has_common ? position_in<common_nodes<group>, I>
+                                                    : -1;
   const Tile& tile;
   int run, step;
   states<group, C>& state;
@@ -339,6 +347,8 @@ template <class K, stage_kind Kind, int Sweep, int Round, bool Framed, class Til
   template <int I> __device__ __forceinline__ C remembered() const {
     if constexpr (remembered_alone<I> >= 0)
       return tile.remembered(remembered_alone<I>, run, step);
+    else if constexpr (is_shared<I>)
+      return tile.shared(position_in<shared_nodes<group>, I>, run, step);
     else
       return tile.common(position_in<common_nodes<group>, I>, run, step);
   }
@@ -447,7 +457,8 @@ struct probe_memory : step_memory<K, stage_kind::aggregate, Sweep, 0, true, Tile
 /// Where one step of a thread's lanes lies: as a tile's place.
 template <class K, int Lanes> struct one_step {
   static constexpr int runs = Lanes, length = 1, vectors = 1, width = Lanes, threads = 0, lane_count = Lanes;
-  static constexpr bool can_flip = false, vector_is_step = true, rolled = false, can_share = false;
+  static constexpr bool can_flip = false, vector_is_step = true, rolled = false, can_share = false,
+                        repeats = false;
   static constexpr __device__ __forceinline__ int run_of(int, int e) { return e; }
   static constexpr __device__ __forceinline__ int step_of(int, int) { return 0; }
   static constexpr __device__ __forceinline__ int vector_of(int, int) { return 0; }

@@ -154,7 +154,7 @@ template <int I, class Held> __device__ __forceinline__ const Held& held_of(cons
 enum class tile_mask { none, runs, steps };
 
 /// One run of a tile, and what earlier sweeps computed at its steps.
-template <class Tile> struct replayed_run {
+template <class Tile, bool Keeps = true> struct replayed_run {
   using C = typename Tile::C;
   static constexpr int count = size_of_list<replayed_nodes<typename Tile::group>>;
   static constexpr bool anywhere = Tile::anywhere;
@@ -178,7 +178,11 @@ template <class Tile> struct replayed_run {
     return tile.remembered[number][run][step];
   }
   static constexpr bool keeps_exponentials = Tile::keeps_exponentials, fills_missing = Tile::fills_missing;
-  static constexpr bool keeps_common = Tile::keeps_common;
+  static constexpr bool keeps_common = Keeps && Tile::keeps_common,
+                        keeps_shared = Keeps && Tile::keeps_shared;
+  __device__ __forceinline__ C shared(int number, int run, int step) const {
+    return tile.shared[number][run][step];
+  }
   __device__ __forceinline__ C common(int number, int run, int step) const {
     return tile.common[number][run][step];
   }
@@ -226,6 +230,10 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
   static constexpr bool keeps_common =
       common_count == 1 && Place::vector_is_step && runs * length <= 32 && !Anywhere && !rolled;
   C common[keeps_common ? common_count : 1][runs][length];
+  /// What the rows of a thread share.
+  static constexpr int shared_count = size_of_list<shared_nodes<group>>;
+  static constexpr bool keeps_shared = shared_count > 0 && Place::repeats&& S == all_sweeps;
+  C shared[keeps_shared ? shared_count : 1][runs][length];
 
   template <class... A> __device__ __forceinline__ explicit tile(const A&... given) : Place(given...) {}
 
@@ -256,6 +264,31 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
   __device__ __forceinline__ void load() {
     for_each_index(sequence_of<walked_loads<group, S>>{},
                    [&]<int I>(index_constant<I>) { load_one<I, false>(nullptr); });
+  }
+  /// ... of the next row that a thread takes, what it does not share with this one.
+  __device__ __forceinline__ void load_others() {
+    for_each_index(sequence_of<walked_loads<group, S>>{}, [&]<int I>(index_constant<I>) {
+      if constexpr ((node_at<group, I>.axes & axis_bit(sharing_of<group>.axis)) != 0)
+        load_one<I, false>(nullptr);
+    });
+  }
+  /// Computes what the rows share.
+  __device__ __forceinline__ void share() {
+    states<group, C> unused;
+    const replayed_run<tile, false> here(*this);
+    for_each_index(sequence_of<shared_nodes<group>>{}, [&]<int I>(index_constant<I>) {
+      constexpr stage_kind kind = computing<group, I>.kind;
+      constexpr int sweep = computing<group, I>.sweep;
+      auto u = stage<group, kind, sweep>::evaluate_uniforms(this->thread.a.parameters);
+#pragma unroll
+      for (int run = 0; run < runs; ++run)
+#pragma unroll
+        for (int step = 0; step < length; ++step)
+          shared[position_in<shared_nodes<group>, I>][run][step] =
+              value_alone<stage<group, kind, sweep>, group, I, C>(
+                  u,
+                  step_memory<K, kind, sweep, 0, false, replayed_run<tile, false>>{here, run, step, unused});
+    });
   }
 
   /// A stage: shared memory for what a block's threads hold of one tile, each thread's vectors where it alone
@@ -340,14 +373,14 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
     const replayed_run<tile> here = replay<Q, Framed>(run, before);
     const states<group, C> start = state;
     using memory = step_memory<K, stage_kind::aggregate, Q, Round, Framed, replayed_run<tile>>;
-    rotation<K, stage_kind::aggregate, Q> rotating[1];
+    rotation<K, stage_kind::aggregate, Q, length> rotating[1];
     rotate<memory, Back>(rotating, u, run, &here, 0, state);
     for_count<rolled, length>([&](int i) {
       const int step = Back ? length - 1 - i : i;
       // In a frame what does not exist is computed and left out: branches would keep values apart.
       if (!Framed && !fills_missing && Masked == tile_mask::steps && !Back && step >= limit) return;
       typename fold_stage<Q>::template variables<C> v;
-      const rotated_memory<memory, rotation<K, stage_kind::aggregate, Q>> at{
+      const rotated_memory<memory, rotation<K, stage_kind::aggregate, Q, length>> at{
           {here, run, step, state, Masked != tile_mask::steps || step < limit}, rotating[0]};
       fold_stage<Q>::evaluate(u, v, at);
       rotating[0].advance();
@@ -429,7 +462,7 @@ private:
                                                replayed_run<tile>& known) const {
     auto u = sweep_stage<Q>::evaluate_uniforms(this->thread.a.parameters);
     states<group, C> state = before;
-    rotation<K, stage_kind::sweep, Q> rotating[1];
+    rotation<K, stage_kind::sweep, Q, length> rotating[1];
     rotate<memory_of_sweep<Q, Framed>, Back>(rotating, u, run, &known, 0, state);
     for_count<rolled, length>([&](int i) {
       const int step = Back ? length - 1 - i : i;
@@ -447,11 +480,12 @@ private:
   template <int Q, bool Framed, bool Back, bool Masked = false, class Uniforms, class Variables>
   __device__ __forceinline__ void step_of(Uniforms& u, Variables& v, const replayed_run<tile>& here, int run,
                                           int step, states<group, C>& state,
-                                          rotation<K, stage_kind::sweep, Q>& rotating) const {
+                                          rotation<K, stage_kind::sweep, Q, length>& rotating) const {
     const bool advances = !Masked && (!Back || (Framed && !has_parts));
-    sweep_stage<Q>::evaluate(u, v,
-                             rotated_memory<memory_of_sweep<Q, Framed>, rotation<K, stage_kind::sweep, Q>>{
-                                 {here, run, step, state, advances || step < this->steps(run)}, rotating});
+    sweep_stage<Q>::evaluate(
+        u, v,
+        rotated_memory<memory_of_sweep<Q, Framed>, rotation<K, stage_kind::sweep, Q, length>>{
+            {here, run, step, state, advances || step < this->steps(run)}, rotating});
     rotating.advance();
   }
   template <int Q, bool Framed>
@@ -473,7 +507,7 @@ private:
   __device__ __forceinline__ void walk_vectors(const states<group, C> (&before)[runs],
                                                states<group, C> (&state)[runs], outputs<Q>& written) const {
     auto u = sweep_stage<Q>::evaluate_uniforms(this->thread.a.parameters);
-    rotation<K, stage_kind::sweep, Q> rotating[runs];
+    rotation<K, stage_kind::sweep, Q, length> rotating[runs];
     if constexpr (Place::vector_is_step) {
       const replayed_run<tile> none(*this);
       rotate<memory_of_sweep<Q, Framed>, Back>(rotating, u, 0, &none, 0, state[0]);
@@ -482,7 +516,7 @@ private:
       const int v = Back ? vectors - 1 - i : i, first_run = Place::run_of(v, 0);
       const replayed_run<tile> here = replay<Q, Framed>(first_run, before[first_run]);
       if constexpr (!Place::vector_is_step) {
-        rotation<K, stage_kind::sweep, Q> of_run[1];
+        rotation<K, stage_kind::sweep, Q, length> of_run[1];
         rotate<memory_of_sweep<Q, Framed>, Back>(of_run, u, first_run, &here, 0, state[first_run]);
         rotating[first_run] = of_run[0];
       }
@@ -509,7 +543,7 @@ private:
       const replayed_run<tile> here[2] = {replay<Q, Framed>(first, before[first]),
                                           replay<Q, Framed>(first + side - 1, before[first + side - 1])};
       states<group, C> state[2] = {before[first], before[first + side - 1]};
-      rotation<K, stage_kind::sweep, Q> rotating[side];
+      rotation<K, stage_kind::sweep, Q, length> rotating[side];
       rotate<memory_of_sweep<Q, Framed>, Back>(rotating, u, first, here, 1, state[0]);
       for_count<rolled, length>([&](int i) {
         const int step = Back ? length - 1 - i : i;
@@ -634,7 +668,7 @@ private:
     }
   }
 
-  /// Vectors that a call reads. (More of them push out what is held already, in maps of two operands.)
+  /// That a call reads: what it gives is in registers where others are held.
   static constexpr int called_vectors = std::min(vectors, 2);
   /// Of a walk of one dimension: where the elements of a path begin, how far apart they are, and how far it
   /// is from vector to vector.

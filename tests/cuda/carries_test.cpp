@@ -86,13 +86,19 @@ template <class T> struct operands {
 
 struct log_sums {
   template <class T, class Device> static void forward(Device& device, operands<T>& o) {
-    scan_options options{.reverse = o.what.reverse, .exclusive = o.what.exclusive};
+    scan_options options;
+    options.reverse = o.what.reverse;
+    options.exclusive = o.what.exclusive;
     if (o.what.seeded) options.initial_state = o.view_of_lanes(o.seed);
     ops::logcumsumexp(device, o.view(o.x), 1, o.view(o.y), options);
   }
   template <class T, class Device> static void backward(Device& device, operands<T>& o) {
-    scan_options options{.reverse = o.what.reverse, .exclusive = o.what.exclusive};
-    scan_gradients gradients{.y_cotangent = o.view(o.dy), .x_gradient = o.view(o.dx)};
+    scan_options options;
+    options.reverse = o.what.reverse;
+    options.exclusive = o.what.exclusive;
+    scan_gradients gradients;
+    gradients.y_cotangent = o.view(o.dy);
+    gradients.x_gradient = o.view(o.dx);
     if (o.what.seeded) {
       options.initial_state = o.view_of_lanes(o.seed);
       gradients.initial_state_gradient = o.view_of_lanes(o.dseed);
@@ -302,8 +308,10 @@ TEST_CASE("carries take 1/32 of what is scanned, in 16 bits", "[cuda][carries]")
   };
   cuda_sizing of_scan{.with_carries = true}, of_gradient{.with_carries = true};
   ops::logcumsumexp(of_scan, somewhere(1), 1, somewhere(2));
-  ops::logcumsumexp_backward(of_gradient, somewhere(1), 1,
-                             {.y_cotangent = somewhere(3), .x_gradient = somewhere(4)});
+  scan_gradients gradients;
+  gradients.y_cotangent = somewhere(3);
+  gradients.x_gradient = somewhere(4);
+  ops::logcumsumexp_backward(of_gradient, somewhere(1), 1, gradients);
   CHECK(of_scan.carry_bytes == somewhere(1).count() * 2 / 32);
   CHECK(of_gradient.carry_bytes == of_scan.carry_bytes);
   CHECK(of_gradient.bytes == 0);

@@ -1,0 +1,157 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "cuda/managed.hpp"
+#include "scandsl/ops/lrpe_cosine.hpp"
+#include "support/catch.hpp"
+
+// Encodings whose cosines a thread does not compute one by one: rows of a softmax over features that share
+// them, and steps of a softmax over the sequence along which they turn. Compared with loops in float64.
+namespace {
+
+using namespace scandsl;
+using ops::lrpe_activation, ops::lrpe_gradients, ops::lrpe_options;
+
+template <class T> using memory_of = std::vector<T, support::managed<T>>;
+
+/// x of shape [b, n, h, d].
+struct encoding_case {
+  std::int64_t b, n, h, d;
+  bool wide = false;  ///< rows that leave the frame, and rows with -inf, among others
+  std::int64_t count() const { return b * n * h * d; }
+  std::string name() const {
+    return std::to_string(b) + " x " + std::to_string(n) + " x " + std::to_string(h) + " x " +
+           std::to_string(d) + (wide ? ", wide" : "");
+  }
+};
+
+double number(bfloat16 value) { return static_cast<float>(value); }
+
+struct encoding {
+  encoding_case what;
+  memory_of<bfloat16> x, y, dy, dx;
+  memory_of<float> theta;
+  lrpe_options options;
+
+  explicit encoding(const encoding_case& given) : what(given) {
+    options.offset = 3;
+    options.act = lrpe_activation::softmax;
+    std::mt19937 random(static_cast<unsigned>(what.count()));
+    std::uniform_real_distribution<float> unit(0, 1);
+    const auto count = static_cast<std::size_t>(what.count()), row = static_cast<std::size_t>(what.d);
+    x.resize(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i % row == 0) scale = what.wide && unit(random) < 0.2F ? 200.0F : 3.0F;
+      x[i] = bfloat16(scale * (2 * unit(random) - 1));
+      if (scale > 3 && unit(random) < 0.3F) x[i] = bfloat16(-std::numeric_limits<float>::infinity());
+    }
+    y.assign(2 * count, bfloat16(1e4F));
+    dx.assign(count, bfloat16(1e4F));
+    dy.resize(2 * count);
+    for (bfloat16& each : dy) each = bfloat16(2 * unit(random) - 1);
+    theta.resize(static_cast<std::size_t>(what.h * what.d));
+    for (float& each : theta) each = unit(random);
+  }
+  void run() {
+    const cuda device(nullptr);
+    const array input = array::of(x.data(), {what.b, what.n, what.h, what.d}),
+                angles = array::of(theta.data(), {what.h, what.d});
+    ops::lrpe_cosine(device, input, angles, array::of(y.data(), {what.b, what.n, what.h, 2 * what.d}),
+                     options);
+    lrpe_gradients gradients;
+    gradients.y_cotangent = array::of(dy.data(), {what.b, what.n, what.h, 2 * what.d});
+    gradients.x_gradient = array::of(dx.data(), {what.b, what.n, what.h, what.d});
+    ops::lrpe_cosine_backward(device, input, angles, gradients, options);
+    if (cudaDeviceSynchronize() != cudaSuccess) throw std::runtime_error("the GPU failed");
+  }
+
+  /// What is wrong with the results; empty: nothing.
+  std::string mismatch() const {
+    const auto d = static_cast<std::size_t>(what.d);
+    std::vector<double> p(d), q(d), c(d), s(d);
+    for (std::int64_t row = 0; row < what.b * what.n * what.h; ++row) {
+      const auto at = static_cast<std::size_t>(row) * d;
+      const std::size_t head = static_cast<std::size_t>(row % what.h) * d;
+      const double position = static_cast<double>(row / what.h % what.n + 3);
+      double most = -HUGE_VAL, sum = 0, mean = 0, greatest = 0;
+      for (std::size_t i = 0; i < d; ++i) most = std::max(most, number(x[at + i]));
+      for (std::size_t i = 0; i < d; ++i) sum += p[i] = std::exp(number(x[at + i]) - most);
+      for (std::size_t i = 0; i < d; ++i) {
+        p[i] /= sum;
+        c[i] = std::cos(position * static_cast<double>(theta[head + i]));
+        s[i] = std::sin(position * static_cast<double>(theta[head + i]));
+        q[i] = c[i] * number(dy[2 * at + i]) + s[i] * number(dy[2 * at + d + i]);
+        mean += p[i] * q[i];
+        greatest = std::max(greatest, p[i] * std::fabs(q[i]));
+      }
+      // Half a unit of bfloat16, sines and cosines to 2e-6, and the roundings of the softmax's gradient's
+      // terms.
+      const auto wrong = [](bfloat16 got, double should, double terms) {
+        return !(std::fabs(number(got) - should) <= 0x1p-8 * std::fabs(should) + terms + 0x1p-126);
+      };
+      for (std::size_t i = 0; i < d; ++i) {
+        const std::string where = " of row " + std::to_string(row) + ", feature " + std::to_string(i);
+        if (wrong(y[2 * at + i], p[i] * c[i], 3e-6 * p[i]) ||
+            wrong(y[2 * at + d + i], p[i] * s[i], 3e-6 * p[i]))
+          return "y" + where;
+        if (wrong(dx[at + i], p[i] * (q[i] - mean), 1e-5 * p[i] + 1e-5 * greatest))
+          return "dx" + where + ": expected " + std::to_string(p[i] * (q[i] - mean)) + ", got " +
+                 std::to_string(number(dx[at + i]));
+      }
+    }
+    return "";
+  }
+
+private:
+  float scale = 3.0F;
+};
+
+}  // namespace
+
+TEST_CASE("rows that share sines and cosines", "[cuda][shared_rows]") {
+  for (encoding_case what :
+       {encoding_case{12, 700, 4, 64}, encoding_case{16, 600, 3, 128}, encoding_case{6, 2000, 3, 40},
+        encoding_case{2, 3000, 1, 1000}, encoding_case{5, 7001, 1, 136}, encoding_case{24, 1000, 3, 17}})
+    for (const bool wide : {false, true}) {
+      what.wide = wide;
+      encoding one(what);
+      one.run();
+      INFO(what.name());
+      CHECK(one.mismatch() == "");
+    }
+}
+
+TEST_CASE("angles that turn along a tile of any length are within 2e-6", "[cuda][rotation]") {
+  // Every share of the softmax is 2^-12.
+  constexpr std::int64_t n = 4096, h = 3, d = 64;
+  memory_of<float> x(n * h * d, 0.5F), y(2 * n * h * d, 1e4F), theta(h * d);
+  std::mt19937 random(1);
+  for (float& each : theta) each = std::uniform_real_distribution<float>(0, 3)(random);
+  for (const std::int64_t offset : {std::int64_t{0}, std::int64_t{1} << 20, (std::int64_t{1} << 24) - n}) {
+    lrpe_options options;
+    options.offset = offset;
+    options.act = lrpe_activation::softmax;
+    options.act_dim = 1;
+    ops::lrpe_cosine(cuda(nullptr), array::of(x.data(), {1, n, h, d}), array::of(theta.data(), {h, d}),
+                     array::of(y.data(), {1, n, h, 2 * d}), options);
+    if (cudaDeviceSynchronize() != cudaSuccess) throw std::runtime_error("the GPU failed");
+    double most = 0;
+    for (std::int64_t row = 0; row < n * h; ++row)
+      for (std::int64_t i = 0; i < d; ++i) {
+        const double angle = static_cast<double>(row / h + offset) *
+                             static_cast<double>(theta[static_cast<std::size_t>(row % h * d + i)]);
+        const auto at = static_cast<std::size_t>(2 * row * d + i);
+        // How far the point is off its ray, which the rounding of the share does not change.
+        const double off =
+            static_cast<double>(y[at]) * std::sin(angle) - static_cast<double>(y[at + d]) * std::cos(angle);
+        most = std::max(most, static_cast<double>(n) * std::fabs(off));
+      }
+    CHECK(most < 2e-6);
+  }
+}
