@@ -228,7 +228,7 @@ template <class T> std::string mismatch(log_sums, const operands<T>& o) {
       const exact own = o.what.exclusive ? r : r + g[t];
       dx[t] = static_cast<double>(share(x[t], s[t + 1]) * own);
       r = share(s[t], s[t + 1]) * own + (o.what.exclusive ? g[t] : 0.0L);
-      greatest = std::max(greatest, std::fabs(dx[t]));
+      greatest = std::max({greatest, std::fabs(dx[t]), std::fabs(static_cast<double>(r))});
     }
     checks.check("y", o.y, lane, y);
     checks.check("dx", o.dx, lane, dx);
@@ -254,7 +254,7 @@ template <class T> std::string mismatch(decayed_sums, const operands<T>& o) {
       dx[t] = o.what.exclusive ? r : r + g[t];
       da[t] = dx[t] * s[t];
       r = a[t] * dx[t] + (o.what.exclusive ? g[t] : 0.0);
-      greatest = std::max(greatest, std::fabs(dx[t]));
+      greatest = std::max({greatest, std::fabs(dx[t]), std::fabs(r)});
     }
     checks.check("y", o.y, lane, y);
     checks.check("dx", o.dx, lane, dx);
