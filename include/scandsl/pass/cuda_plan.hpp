@@ -219,8 +219,8 @@ inline void repeat_rows(cuda_kernel_plan& plan, const cuda_tile_shape& shape, co
   if (length > policy::threads * a_thread) return;
   std::vector<dimension>& lanes = plan.nest.lanes;
   const int threads = power_of_two_above((length + a_thread - 1) / a_thread, policy::threads);
-  const std::int64_t in_place =
-      std::int64_t{device.multiprocessors} * policy::blocks_resident_of_repeats * (policy::threads / threads);
+  const std::int64_t in_place = std::int64_t{std::max(device.multiprocessors, 1)} *
+                                policy::blocks_resident_of_repeats * (policy::threads / threads);
   const std::int64_t most = std::min<std::int64_t>(policy::most_repeats, plan.nest.lane_count() / in_place);
   std::size_t best = 0;
   for (std::size_t d = 0; d < lanes.size(); ++d) {

@@ -687,7 +687,7 @@ private:
   /// of both with a selection of every word.)
   template <class F> __device__ __forceinline__ void in_scan_order(F&& f) const {
     if constexpr (Place::can_flip)
-      if (this->flipped()) {
+      if (this->flipped()) [[unlikely]] {
         asm volatile("" ::: "memory");
         return f(std::true_type{});
       }

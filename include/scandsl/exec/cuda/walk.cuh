@@ -80,6 +80,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
     if (a.restarts || a.walk_dimensions > 1) return leave_at_once();
     auto& thread = threads.thread;
     threads.template find<false>(blockIdx.x, thread);
+    find_carries();
     auto now = threads.template tile_at<0>(thread, {0, static_cast<int>(thread.high)}, a.reversed[0]);
     now.load();
     thread.load_still();
