@@ -606,7 +606,8 @@ private:
         for (int v = 0; v < vectors; ++v) registers.vector[v] = {};
       return;
     }
-    if (std::is_same_v<T, any_type> && is_floating(memory.type) && this->whole(t)) {
+    const bool reached = all_reached(t);
+    if (std::is_same_v<T, any_type> && is_floating(memory.type) && reached) {
       if constexpr (std::is_same_v<T, any_type>)
         with_element<C>(memory.type, [&]<class Stored>(std::type_identity<Stored>) {
           packed<Stored, width> stored[vectors] = {};
@@ -621,7 +622,7 @@ private:
             }
           });
         });
-    } else if (!std::is_same_v<T, any_type> && this->whole(t)) {
+    } else if (!std::is_same_v<T, any_type> && reached) {
       in_scan_order([&](auto turn) {
         for_each_place<E>(t, [&](int v, bool exists, auto* at) {
           registers.vector[v] = nothing<I, E>();
@@ -668,7 +669,14 @@ private:
     }
   }
 
-  /// That a call reads: what it gives is in registers where others are held.
+  /// Whether one access reaches each vector, of all threads of the warp. If some went one way and some the
+  /// other, the function that is called on one way could write to uniform registers, of which a warp has one
+  /// set, that hold what is compared on the other: so it is in nvcc 13.0's code for rows beside some that do
+  /// not exist.
+  __device__ __forceinline__ bool all_reached(int t) const {
+    return __all_sync(__activemask(), this->whole(t));
+  }
+  /// Vectors that a call reads: what it gives is in registers where others are held.
   static constexpr int called_vectors = std::min(vectors, 2);
   /// Of a walk of one dimension: where the elements of a path begin, how far apart they are, and how far it
   /// is from vector to vector.
@@ -699,7 +707,8 @@ private:
     using E = held_element<T, C>;
     const auto& memory = this->thread.a.tensor[Tensor];
     if (!memory.bound) return;
-    if (std::is_same_v<T, any_type> && is_floating(memory.type) && this->whole(Tensor)) {
+    const bool reached = all_reached(Tensor);
+    if (std::is_same_v<T, any_type> && is_floating(memory.type) && reached) {
       if constexpr (std::is_same_v<T, any_type>)
         with_element<C>(memory.type, [&]<class Stored>(std::type_identity<Stored>) {
           in_scan_order([&](auto turn) {
@@ -710,7 +719,7 @@ private:
             });
           });
         });
-    } else if (!std::is_same_v<T, any_type> && this->whole(Tensor)) {
+    } else if (!std::is_same_v<T, any_type> && reached) {
       in_scan_order([&](auto turn) {
         for_each_place<E>(Tensor, [&](int v, bool exists, auto* at) {
           packed<E, width> stored = values.vector[v];
