@@ -84,49 +84,41 @@ template <class T> struct operands {
   }
 };
 
+template <class Options, class T> Options options_of(operands<T>& o) {
+  Options options;
+  options.reverse = o.what.reverse;
+  options.exclusive = o.what.exclusive;
+  if (o.what.seeded) options.initial_state = o.view_of_lanes(o.seed);
+  return options;
+}
+/// Sets what gradients of both operations have.
+template <class T> void set_gradients(scan_gradients& gradients, operands<T>& o) {
+  gradients.y_cotangent = o.view(o.dy);
+  gradients.x_gradient = o.view(o.dx);
+  if (o.what.seeded) gradients.initial_state_gradient = o.view_of_lanes(o.dseed);
+}
+
 struct log_sums {
   template <class T, class Device> static void forward(Device& device, operands<T>& o) {
-    scan_options options;
-    options.reverse = o.what.reverse;
-    options.exclusive = o.what.exclusive;
-    if (o.what.seeded) options.initial_state = o.view_of_lanes(o.seed);
-    ops::logcumsumexp(device, o.view(o.x), 1, o.view(o.y), options);
+    ops::logcumsumexp(device, o.view(o.x), 1, o.view(o.y), options_of<scan_options>(o));
   }
   template <class T, class Device> static void backward(Device& device, operands<T>& o) {
-    scan_options options;
-    options.reverse = o.what.reverse;
-    options.exclusive = o.what.exclusive;
     scan_gradients gradients;
-    gradients.y_cotangent = o.view(o.dy);
-    gradients.x_gradient = o.view(o.dx);
-    if (o.what.seeded) {
-      options.initial_state = o.view_of_lanes(o.seed);
-      gradients.initial_state_gradient = o.view_of_lanes(o.dseed);
-    }
-    ops::logcumsumexp_backward(device, o.view(o.x), 1, gradients, options);
+    set_gradients(gradients, o);
+    ops::logcumsumexp_backward(device, o.view(o.x), 1, gradients, options_of<scan_options>(o));
   }
 };
 struct decayed_sums {
   template <class T, class Device> static void forward(Device& device, operands<T>& o) {
-    decayed_sum_options options;
-    options.reverse = o.what.reverse;
-    options.exclusive = o.what.exclusive;
-    if (o.what.seeded) options.initial_state = o.view_of_lanes(o.seed);
-    ops::decayed_sum(device, o.view(o.x), o.view(o.decay), 1, o.view(o.y), options);
+    ops::decayed_sum(device, o.view(o.x), o.view(o.decay), 1, o.view(o.y),
+                     options_of<decayed_sum_options>(o));
   }
   template <class T, class Device> static void backward(Device& device, operands<T>& o) {
-    decayed_sum_options options;
-    options.reverse = o.what.reverse;
-    options.exclusive = o.what.exclusive;
     decayed_sum_gradients gradients;
-    gradients.y_cotangent = o.view(o.dy);
-    gradients.x_gradient = o.view(o.dx);
+    set_gradients(gradients, o);
     gradients.decay_gradient = o.view(o.ddecay);
-    if (o.what.seeded) {
-      options.initial_state = o.view_of_lanes(o.seed);
-      gradients.initial_state_gradient = o.view_of_lanes(o.dseed);
-    }
-    ops::decayed_sum_backward(device, o.view(o.x), o.view(o.decay), 1, gradients, options);
+    ops::decayed_sum_backward(device, o.view(o.x), o.view(o.decay), 1, gradients,
+                              options_of<decayed_sum_options>(o));
   }
 };
 

@@ -288,6 +288,10 @@ template <class Group, int S> struct remembered_nodes {
     return nodes;
   }();
 };
+/// Whether a node is an exponential, a sine or the like.
+constexpr bool is_costly(const node& n) {
+  return n.op == opcode::apply && n.function >= primitive::index<primitive::exp_op> && !is_integer(n);
+}
 /// Nodes with exponentials and the like that no scan comes before, where the first sweep folds with them and
 /// later ones need them again: the outermost.
 template <class Group> struct common_nodes {
@@ -301,7 +305,7 @@ template <class Group> struct common_nodes {
       const node& n = p.nodes[i];
       if (n.op != opcode::apply || is_integer(n) || from[i] != source::computed) continue;
       bool pointwise = true;
-      costly[i] = n.function >= primitive::index<primitive::exp_op> && !is_integer(n);
+      costly[i] = is_costly(n);
       for (const node_id o : n.operand)
         if (o != no_node) {
           const bool known = from[o] != source::computed || p.nodes[o].op == opcode::constant;
@@ -365,7 +369,7 @@ template <class Group> constexpr row_sharing sharing_along(int axis) {
     const node& n = p.nodes[i];
     pointwise[i] = (n.axes & axis_bit(axis)) == 0 && (n.op == opcode::constant || n.op == opcode::parameter ||
                                                       n.op == opcode::load || n.op == opcode::apply);
-    costly[i] = n.op == opcode::apply && n.function >= primitive::index<primitive::exp_op> && !is_integer(n);
+    costly[i] = is_costly(n);
     for (const node_id o : n.operand)
       if (o != no_node) pointwise[i] = pointwise[i] && pointwise[o], costly[i] = costly[i] || costly[o];
     costly[i] = costly[i] && pointwise[i] && walks_along(Group::plan, n.axes) && !is_integer(n) &&

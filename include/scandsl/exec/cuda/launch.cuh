@@ -526,12 +526,12 @@ template <class K, class F>
 auto with_arrangement(const cuda_kernel_plan& plan, const typename K::arguments& a, F&& f) {
   if constexpr (!K::group::only_rows)
     if (plan.arrangement == cuda_arrangement::strip) return f(std::type_identity<strip_of<K>>{});
+  if constexpr (tile_policy<K>::repeat_vectors > 0)
+    if (a.repeats > 1)
+      return a.lane_threads < 32 ? f(std::type_identity<repeated_row_of<K, part_of_warp>>{})
+                                 : f(std::type_identity<repeated_row_of<K, whole_warps>>{});
   if constexpr (tile_policy<K>::fewest_row_threads < 32)
-    if constexpr (tile_policy<K>::repeat_vectors > 0)
-      if (a.repeats > 1)
-        return a.lane_threads < 32 ? f(std::type_identity<repeated_row_of<K, part_of_warp>>{})
-                                   : f(std::type_identity<repeated_row_of<K, whole_warps>>{});
-  if (a.lane_threads < 32) return f(std::type_identity<row_of<K, part_of_warp>>{});
+    if (a.lane_threads < 32) return f(std::type_identity<row_of<K, part_of_warp>>{});
   if constexpr (tile_policy<K>::clusters)
     if (plan.clustered) return f(std::type_identity<row_of<K, whole_blocks>>{});
   return f(std::type_identity<row_of<K, whole_warps>>{});

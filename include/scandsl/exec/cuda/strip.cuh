@@ -197,13 +197,13 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
     } else {
 #pragma unroll 1
       for (int each = 1; each < rank; ++each) add_bundle<Holder, Framed>(each, local, before);
-    }
-    if constexpr (Total && !(Lanes <= 2 && (Framed || any_scales<group, Holder>))) {
+      if constexpr (Total) {
 #pragma unroll
-      for (int lane = 0; lane < Lanes; ++lane) total[lane] = before[lane];
+        for (int lane = 0; lane < Lanes; ++lane) total[lane] = before[lane];
 #pragma unroll 1
-      for (int each = rank > 0 ? rank : 1; each < bundles; ++each)
-        add_bundle<Holder, Framed>(each, local, total);
+        for (int each = rank > 0 ? rank : 1; each < bundles; ++each)
+          add_bundle<Holder, Framed>(each, local, total);
+      }
     }
     if (rank > 0) {
 #pragma unroll
