@@ -10,7 +10,7 @@ inline constexpr auto with_silu_dx = gradient(with_silu, x);
 inline constexpr auto with_choices_dx = gradient(with_choices, x);
 inline constexpr auto softmax_features_dx = gradient(softmax_features, x);
 inline constexpr auto softmax_features_given_dx = gradient(softmax_features_given, x);
-inline constexpr auto softmax_sequence_dx = gradient(softmax_sequence, x);
+inline constexpr program softmax_sequence_dx = reductions_apart(gradient(softmax_sequence, x));
 inline constexpr auto softmax_sequence_given_dx = gradient(softmax_sequence_given, x);
 
 inline constexpr auto plain_dtheta = gradient(plain);

@@ -48,7 +48,7 @@ inline constexpr auto with_silu = encode(silu(input), counted, per_feature);
 inline constexpr auto with_choices = encode(chosen, given, per_feature);
 inline constexpr auto softmax_features = encode(over_features, counted, per_feature);
 inline constexpr auto softmax_features_given = encode(over_features, given, per_feature);
-inline constexpr auto softmax_sequence = encode(over_sequence, counted, per_feature);
+inline constexpr program softmax_sequence = reductions_apart(encode(over_sequence, counted, per_feature));
 inline constexpr auto softmax_sequence_given = encode(over_sequence, given, per_feature);
 
 }  // namespace scandsl::ops::lrpe_cosine_program

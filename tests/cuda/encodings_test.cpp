@@ -127,6 +127,103 @@ TEST_CASE("rows that share sines and cosines", "[cuda][shared_rows]") {
     }
 }
 
+namespace {
+
+/// What is reduced along the positions: a softmax over them, or theta's gradient.
+std::string mismatch_along(const encoding_case& what, lrpe_activation act) {
+  encoding one(what);
+  lrpe_options& options = one.options;
+  options.act = act;
+  options.act_dim = 1;
+  const bool softmax = act == lrpe_activation::softmax;
+  memory_of<float> dtheta(one.theta.size(), 1e9F);
+  const auto b = what.b, n = what.n, columns = what.h * what.d, d = what.d;
+  const array input = array::of(one.x.data(), {b, n, what.h, d}),
+              angles = array::of(one.theta.data(), {what.h, d});
+  const cuda device(nullptr);
+  ops::lrpe_cosine(device, input, angles, array::of(one.y.data(), {b, n, what.h, 2 * d}), options);
+  lrpe_gradients gradients;
+  gradients.y_cotangent = array::of(one.dy.data(), {b, n, what.h, 2 * d});
+  gradients.x_gradient = array::of(one.dx.data(), {b, n, what.h, d});
+  if (!softmax) gradients.theta_gradient = array::of(dtheta.data(), {what.h, d});
+  ops::lrpe_cosine_backward(device, input, angles, gradients, options);
+  if (cudaDeviceSynchronize() != cudaSuccess) throw std::runtime_error("the GPU failed");
+
+  const auto wrong = [](bfloat16 got, double should, double terms) {
+    return !(std::fabs(number(got) - should) <= 0x1p-8 * std::fabs(should) + terms + 0x1p-126);
+  };
+  std::vector<double> value(static_cast<std::size_t>(n)), slope(value.size()), q(value.size());
+  for (std::int64_t column = 0; column < columns; ++column) {
+    double turned = 0, turned_size = 0;
+    for (std::int64_t batch = 0; batch < b; ++batch) {
+      const auto at = [&](std::int64_t i) {
+        return static_cast<std::size_t>((batch * n + i) * columns + column);
+      };
+      const auto out = [&](std::int64_t i) {
+        return static_cast<std::size_t>(((batch * n + i) * what.h + column / d) * 2 * d + column % d);
+      };
+      double most = -HUGE_VAL, sum = 0, mean = 0, greatest = 0;
+      for (std::int64_t i = 0; i < n; ++i) most = std::max(most, number(one.x[at(i)]));
+      for (std::int64_t i = 0; i < n; ++i) {
+        const auto k = static_cast<std::size_t>(i);
+        const double of = number(one.x[at(i)]), s = 1 / (1 + std::exp(-of));
+        value[k] = softmax ? std::exp(of - most) : act == lrpe_activation::silu ? of * s : of;
+        slope[k] = act == lrpe_activation::silu ? s + of * s * (1 - s) : 1.0;
+        sum += value[k];
+      }
+      for (std::int64_t i = 0; i < n; ++i) {
+        const auto k = static_cast<std::size_t>(i);
+        if (softmax) value[k] /= sum;
+        const double position = static_cast<double>(i + 3),
+                     angle = position * static_cast<double>(one.theta[static_cast<std::size_t>(column)]),
+                     c = std::cos(angle), s = std::sin(angle), dc = number(one.dy[out(i)]),
+                     ds = number(one.dy[out(i) + static_cast<std::size_t>(d)]);
+        q[k] = c * dc + s * ds;
+        mean += value[k] * q[k];
+        greatest = std::max(greatest, value[k] * std::fabs(q[k]));
+        turned += position * value[k] * (c * ds - s * dc);
+        turned_size += position * std::fabs(value[k]) * (std::fabs(c * ds) + std::fabs(s * dc));
+        const double size = std::fabs(value[k]);
+        const std::string where = " of column " + std::to_string(column) + ", step " + std::to_string(i);
+        if (wrong(one.y[out(i)], value[k] * c, 5e-6 * size) ||
+            wrong(one.y[out(i) + static_cast<std::size_t>(d)], value[k] * s, 5e-6 * size))
+          return "y" + where;
+      }
+      for (std::int64_t i = 0; i < n; ++i) {
+        const auto k = static_cast<std::size_t>(i);
+        const double should = softmax ? value[k] * (q[k] - mean) : q[k] * slope[k],
+                     terms = softmax ? 1e-5 * value[k] * (1 + std::fabs(mean) + std::fabs(q[k])) : 1e-5;
+        if (wrong(one.dx[at(i)], should, terms))
+          return "dx of column " + std::to_string(column) + ", step " + std::to_string(i) + ": expected " +
+                 std::to_string(should) + ", got " + std::to_string(number(one.dx[at(i)]));
+      }
+    }
+    // Sines and cosines to 2e-6, a sigmoid to 1e-6, sums of float32.
+    if (!softmax && !(std::fabs(static_cast<double>(dtheta[static_cast<std::size_t>(column)]) - turned) <=
+                      4e-6 * turned_size))
+      return "dtheta of column " + std::to_string(column) + ": expected " + std::to_string(turned) +
+             ", got " + std::to_string(dtheta[static_cast<std::size_t>(column)]);
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("reductions along the positions, in parts", "[cuda][parts]") {
+  // Tiles, parts and vectors of lanes that are whole and that are not; one step more or less than a tile.
+  for (encoding_case what :
+       {encoding_case{12, 1000, 4, 64}, encoding_case{2, 129, 3, 128}, encoding_case{3, 127, 3, 33},
+        encoding_case{2, 2047, 5, 40}, encoding_case{1, 8192, 1, 8}, encoding_case{2, 700, 1, 1000},
+        encoding_case{5, 64, 2, 17}, encoding_case{16, 513, 12, 128}, encoding_case{1, 40001, 1, 24}})
+    for (const lrpe_activation act : {lrpe_activation::none, lrpe_activation::silu, lrpe_activation::softmax})
+      for (const bool wide : {false, true}) {
+        if (wide && act != lrpe_activation::softmax) continue;
+        what.wide = wide;
+        INFO(what.name() << ", activation " << static_cast<int>(act));
+        CHECK(mismatch_along(what, act) == "");
+      }
+}
+
 TEST_CASE("angles that turn along a tile of any length are within 2e-6", "[cuda][rotation]") {
   // Every share of the softmax is 2^-12.
   constexpr std::int64_t n = 4096, h = 3, d = 64;

@@ -68,6 +68,8 @@ inline constexpr auto optional_columns =
 inline constexpr auto doptional_columns = gradient(optional_columns);
 template <const program& P> using framed = cuda_detail::framed_group<P, 0>;
 
+inline constexpr auto total = op<"total">(out<"y">(b, d) = sum(over(n), x(b, n, d)));
+
 constexpr std::int64_t unit = std::int64_t{12} * 8192 * 2048 * 2;
 
 /// What an allocator was asked for that gives nothing.
@@ -152,6 +154,21 @@ TEST_CASE("few lanes side by side are planned in pieces, read twice", "[cuda][pl
   CAPTURE(text);
   CHECK(text.find("pieces of 8192 steps of each lane") != std::string::npos);
   CHECK(2 * p.moved_bytes == 3 * p.floor_bytes);
+}
+
+TEST_CASE("reductions of lanes side by side are planned in parts, read once", "[cuda][plan][explain]") {
+  const auto planned_for = [](std::int64_t lanes, std::int64_t steps) {
+    return plan<total>(h200, x = shape<bfloat16>(12, steps, lanes), y = shape<bfloat16>(12, lanes));
+  };
+  const auto p = planned_for(1536, 8192);
+  const std::string text = explain(p);
+  CAPTURE(text);
+  CHECK(text.find("16 parts of 512 steps of each lane, reduced and then joined") != std::string::npos);
+  CHECK(p.moved_bytes == p.floor_bytes);
+  CHECK(p.kernels[0].plan.side == 1536 / 8);
+  CHECK(planned_for(1536, 64).kernels[0].plan.pieces == 1);          // a tile
+  CHECK(planned_for(64, 1 << 22).kernels[0].plan.pieces <= 512);     // one block adds them up
+  CHECK(planned_for(40, 8192).kernels[0].plan.side == 12 * 40 / 8);  // else most of a block were idle
 }
 
 TEST_CASE("an encoding is walked along its positions, a few at a time, and its cosines rotate",

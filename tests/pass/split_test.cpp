@@ -26,6 +26,9 @@ constexpr auto over_n = scan(plain_sum, over(n), x(b, n, d));
 
 constexpr program one_scan = op<"one">(out<"y">(b, n, d) = over_n, out<"last">(d, b) = last(over_n));
 constexpr program softmax_scan = op<"softmax">(out<"y">(b, n, d) = scan(plain_sum, over(n), over_d));
+constexpr program softmax_alone = op<"softmax_alone">(out<"y">(b, n, d) = over_d);
+constexpr program beside = op<"beside">(out<"y">(b, n, d) = x(b, n, d) * w(n),
+                                        out<"t">(b, n) = sum(over(d), x(b, n, d)));
 constexpr program one_walk = op<"shared">(out<"y">(b, n, d) = scan(maximum, over(n).reversed(), over_n) +
                                                               scan(product, over(n), x(b, n, d)));
 constexpr program two_walks =
@@ -64,9 +67,9 @@ constexpr int scratch_tensors(const program& p, bool stored) {
 using tensors = std::map<std::string, oracle_tensor>;
 
 /// Runs the kernels one after the other, scratch handed from one to the next.
-tensors run_kernels(const program& p, const tensors& inputs,
+tensors run_kernels(const program& p, bool reduces_apart, const tensors& inputs,
                     const std::map<std::string, std::int64_t>& extents) {
-  const kernel_programs kernels = split(p);
+  const kernel_programs kernels = split(p, reduces_apart);
   tensors known = inputs, outputs;
   for (const program& kernel : kernels.programs) {
     tensors given;
@@ -115,6 +118,15 @@ TEST_CASE("scans of different spaces are kernels of their own", "[split]") {
   STATIC_REQUIRE(count(total) == 3);
 }
 
+TEST_CASE("what needs a reduction's result is a kernel of its own where that is asked for", "[split]") {
+  STATIC_REQUIRE(count(softmax_alone) == 1);
+  STATIC_REQUIRE(split(softmax_alone, true).programs.count == 2);
+  STATIC_REQUIRE(split(softmax_alone, true).programs[1].scans.count == 0);
+  // Neither what does not need it, nor scans of which every value is read.
+  STATIC_REQUIRE(split(beside, true).programs.count == 1);
+  STATIC_REQUIRE(split(one_scan, true).programs.count == 1);
+}
+
 TEST_CASE("without scans there is a kernel for each space, walked where work can be hoisted", "[split]") {
   STATIC_REQUIRE(count(map) == 2);
   STATIC_REQUIRE(walked(map, 0) == "b");  // the cosine is outside of the loop over b
@@ -132,7 +144,8 @@ TEST_CASE("the kernels, run one after the other, are the program", "[split]") {
     return result;
   };
   for (const program* p :
-       {&one_scan, &softmax_scan, &one_walk, &two_walks, &two_spaces, &total, &packed, &map, &broadcast}) {
+       {&one_scan, &softmax_scan, &one_walk, &two_walks, &two_spaces, &total, &packed, &map, &broadcast,
+        &softmax_alone, &beside}) {
     const program pruned = prune(*p);
     const tensors all{{"x", values({2, 6, 3})},
                       {"w", values({6})},
@@ -143,10 +156,13 @@ TEST_CASE("the kernels, run one after the other, are the program", "[split]") {
       if (pruned.find_tensor(make_name(id)) >= 0) given[id] = tensor;
     std::map<std::string, std::int64_t> extents{{"b", 2}, {"n", 6}, {"d", 3}, {"s", 3}};
     std::erase_if(extents, [&](const auto& each) { return pruned.find_axis(make_name(each.first)) < 0; });
-    const tensors expected = oracle(pruned, given, {}, extents), got = run_kernels(*p, given, extents);
-    INFO(p->id.view());
-    REQUIRE(got.size() == expected.size());
-    for (const auto& [id, want] : expected) CHECK(got.at(id).values == want.values);
+    const tensors expected = oracle(pruned, given, {}, extents);
+    for (const bool apart : {false, true}) {
+      const tensors got = run_kernels(*p, apart, given, extents);
+      INFO(p->id.view());
+      REQUIRE(got.size() == expected.size());
+      for (const auto& [id, want] : expected) CHECK(got.at(id).values == want.values);
+    }
   }
 }
 

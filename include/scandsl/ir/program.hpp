@@ -195,8 +195,9 @@ struct program {
       nodes;  ///< operands come before users; a scan's elements before its carry and scan
   fixed_list<scan_decl, max_scans> scans;
   fixed_list<store_decl, max_stores> stores;
-  bool only_rows = false;    ///< along_rows() said so
-  bool is_gradient = false;  ///< gradient() made it
+  bool only_rows = false;      ///< along_rows() said so
+  bool is_gradient = false;    ///< gradient() made it
+  bool reduces_apart = false;  ///< reductions_apart() said so
 
   constexpr bool operator==(const program&) const = default;
 
@@ -222,6 +223,15 @@ struct program {
 /// of the program that is run, for passes such as gradient make another one.
 constexpr program along_rows(program p) {
   p.only_rows = true;
+  return p;
+}
+
+/// The program, with reductions along an axis in kernels of their own, apart from what is computed of their
+/// results along the same axis. Where lanes are long and lie side by side that is faster: each kernel goes
+/// through memory in its own best way, and what one reads the other would read again in any case. Of the
+/// program that is run, as along_rows.
+constexpr program reductions_apart(program p) {
+  p.reduces_apart = true;
   return p;
 }
 

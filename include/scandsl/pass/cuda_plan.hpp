@@ -34,6 +34,9 @@ struct cuda_strip_policy {
   /// more. (4 x 8 and 2 x 16 of 128 threads: 0.39 and 0.45 of a copy for the gradient of logcumsumexp.)
   static constexpr int lanes_of_sweeps = 2, steps_of_sweeps = 16;
   static constexpr int threads_of_sweeps = 128, resident_threads_of_sweeps = 384, held_words_of_sweeps = 48;
+  /// Where angles turn: fewer lanes rather than fewer steps, for what begins a turn is done once for all
+  /// steps.
+  static constexpr int steps_of_turns = 8;
   /// Carries are kept of every so many steps: a float32 number is 3 % of as many elements of 16 bits.
   static constexpr int carry_steps = 64;
   /// Of programs without scans: what a thread computes once for all of its steps weighs as much as they do.
@@ -95,6 +98,22 @@ struct cuda_piece_policy {
   static constexpr int rounds = 4;
 };
 
+/// How reductions of lanes that lie side by side are cut into parts (exec/cuda/parts.cuh). Measured on an
+/// H200.
+struct cuda_part_policy {
+  static constexpr int threads = 256, blocks_resident = 2;
+  /// Bytes side by side, where lanes are that many.
+  static constexpr int bytes = 256;
+  /// Tiles of a thread in a part, at most, and waves of blocks that there are to be: what a thread does once
+  /// weighs little beside many tiles. (Softmax over the sequence 0.68 of a copy with one tile, 0.77 with
+  /// four, 0.785 with eight; of less than two waves 0.51 with one, 0.54 with four.)
+  static constexpr int most_tiles = 8, waves = 2;
+  /// Of a lane at most, which are then added up by one block.
+  static constexpr int most_parts = 512;
+  /// What a thread holds where angles turn, in 32-bit words.
+  static constexpr int held_words_of_turns = 48;
+};
+
 /// Sizes of the look-back (exec/cuda/lookback.cuh).
 struct cuda_lookback_policy {
   static constexpr int threads = 256, blocks_resident = 2;
@@ -137,6 +156,7 @@ struct cuda_tile_shape {
   bool strips = true;           ///< there are kernels for strips; else everything goes along rows
   int repeat_vectors = 0;       ///< a thread of rows that share what is computed for them; 0: there are none
   std::uint32_t shared_of = 0;  ///< tensors, as bits, of which that is computed
+  bool parts = false;           ///< pieces are reduced each by itself, and then joined
 };
 
 struct cuda_kernel_plan {
@@ -146,6 +166,7 @@ struct cuda_kernel_plan {
   std::int64_t chunk = 0;    ///< their length, or the restart interval inside the walk
   std::int64_t pieces = 1;   ///< into which each lane is cut,
   std::int64_t piece = 0;    ///< and their length
+  std::int64_t side = 0;     ///< units of lanes side by side, of which one piece comes after the other
   std::int64_t segments = 1;
   bool packed = false;
   int lane_threads = 1;
@@ -191,17 +212,27 @@ inline void walk_innermost(const walk_table& table, loop_nest& nest) {
   nest.lanes.pop_back();
 }
 
-/// Makes stretches of `length` steps lanes of their own.
-inline void fold(const program& p, cuda_kernel_plan& plan, std::int64_t length) {
-  dimension outer = plan.nest.walk.front();
+/// The dimension of stretches of `length` steps of the walk, and before which dimension of the lanes it
+/// stands.
+struct stretch_dimension {
+  dimension outer;
+  std::size_t at = 0;
+};
+inline stretch_dimension stretches_of(const program& p, const cuda_kernel_plan& plan, std::int64_t length) {
+  stretch_dimension result{plan.nest.walk.front()};
+  auto& [outer, at] = result;
   outer.extent = (outer.extent + length - 1) / length;
   for (std::int64_t& stride : outer.stride) stride *= length;
-  std::vector<dimension>& lanes = plan.nest.lanes;
-  std::size_t at = 0;
+  const std::vector<dimension>& lanes = plan.nest.lanes;
   while (at < lanes.size() && !belongs_outside(p, outer, lanes[at])) ++at;
   // The innermost lane dimension, the one whose lanes lie side by side, stays innermost.
   if (plan.arrangement == cuda_arrangement::strip && at == lanes.size() && at > 0) --at;
-  lanes.insert(lanes.begin() + static_cast<std::ptrdiff_t>(at), outer);
+  return result;
+}
+/// Makes stretches of `length` steps lanes of their own.
+inline void fold(const program& p, cuda_kernel_plan& plan, std::int64_t length) {
+  const auto [outer, at] = stretches_of(p, plan, length);
+  plan.nest.lanes.insert(plan.nest.lanes.begin() + static_cast<std::ptrdiff_t>(at), outer);
   plan.chunk_dimension = static_cast<int>(at);
   plan.chunk = length;
 }
@@ -281,6 +312,38 @@ inline void consider_pieces(const walk_table& table, cuda_kernel_plan& plan, con
   if (best == 0) return;
   plan.piece = best;
   plan.pieces = (length + best - 1) / best;
+}
+
+/// Cuts the lanes of a reduction along strips into parts, in the order of their addresses.
+inline void consider_parts(const program& p, const walk_table& table, cuda_kernel_plan& plan,
+                           const cuda_tile_shape& shape, const cuda_device& device, std::int64_t length) {
+  using policy = cuda_part_policy;
+  const bool alone = plan.lane_threads >= std::min(shape.strip_threads, cuda_strip_policy::most_lane_threads);
+  if (!shape.parts || !takes_lanes_apart(table, plan) || plan.chunk > 0 || alone) return;
+  std::vector<dimension> lanes = plan.nest.lanes;
+  lanes.back().extent = (lanes.back().extent + shape.strip_lanes - 1) / shape.strip_lanes;
+  const auto units_from = [&](std::size_t d) {
+    std::int64_t units = 1;
+    for (; d < lanes.size(); ++d) units *= lanes[d].extent;
+    return units;
+  };
+  const int wide = policy::bytes * shape.row_steps / (16 * shape.strip_lanes);
+  std::int64_t side = units_from(stretches_of(p, plan, length).at);
+  const int threads = power_of_two_above(side, std::min(wide, policy::threads));
+  // Where a row of blocks would be idle in part, all lanes are side by side.
+  if (((side + threads - 1) / threads * threads - side) * 8 > side) side = units_from(0);
+  const std::int64_t tile = std::int64_t{policy::threads} / threads * shape.strip_steps;
+  const std::int64_t fewest = (length + policy::most_parts - 1) / policy::most_parts;
+  const std::int64_t blocks = (length + tile - 1) / tile * ((side + threads - 1) / threads) *
+                              (units_from(0) / side),
+                     wanted = std::int64_t{policy::waves} * policy::blocks_resident * device.multiprocessors;
+  const int tiles = power_of_two_above((blocks + wanted - 1) / wanted, policy::most_tiles);
+  const std::int64_t piece = std::max<std::int64_t>((fewest + tile - 1) / tile, tiles) * tile;
+  if (length < 2 * piece) return;
+  plan.lane_threads = threads;
+  plan.piece = piece;
+  plan.pieces = (length + piece - 1) / piece;
+  plan.side = side;
 }
 
 }  // namespace detail
@@ -448,6 +511,7 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
   detail::cut_map(p, table, plan, device, blocks, length,
                   std::int64_t{shape.strip_threads} / plan.lane_threads * shape.strip_steps);
   detail::consider_pieces(table, plan, shape, device, blocks, length);
+  detail::consider_parts(p, table, plan, shape, device, length);
   return plan;
 }
 

@@ -45,6 +45,9 @@ inline std::string arrangement_text(const cuda_kernel_summary& k) {
                    " side by side");
   if (k.plan.lookback_tiles > 0)
     return joined("    look-back: ", shape, ", ", k.plan.lookback_tiles, " tiles of each lane at once\n");
+  if (k.plan.side > 0)
+    return joined("    ", shape, ", ", k.plan.pieces, " parts of ", k.plan.piece,
+                  " steps of each lane, reduced and then joined\n");
   if (k.plan.pieces > 1)
     return joined("    ", shape, ", ", k.plan.pieces, " pieces of ", k.plan.piece,
                   " steps of each lane, folded and then walked\n");

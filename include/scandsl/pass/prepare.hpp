@@ -11,15 +11,16 @@
 
 namespace scandsl {
 
-/// A program as executors take it: derivative rules dropped, stacks written out, sums as scans, log-add-exp
-/// carried as (max, sum), simplified, functions that both sides of a flag share applied once, positions as
-/// loads.
+/// A program as executors take it: derivative rules dropped, stacks written out, sums as scans, those where
+/// angles turn first, log-add-exp carried as (max, sum), simplified, functions that both sides of a flag
+/// share applied once, positions as loads.
 constexpr program prepare(const program& p) {
-  return address(sink_selects(simplify(log_sum(simplify(expand_sums(simplify(unroll(drop_rules(p)))))))));
+  const program written_out = unroll(drop_rules(has_sums_of_angles(p) ? sum_where_angles_rotate(p) : p));
+  return address(sink_selects(simplify(log_sum(simplify(expand_sums(simplify(written_out)))))));
 }
 
 /// The kernel programs of P and what goes with them, each as a constant of its own.
-template <const program& P> inline constexpr kernel_programs kernels_of = split(prepare(P));
+template <const program& P> inline constexpr kernel_programs kernels_of = split(prepare(P), P.reduces_apart);
 template <const program& P, int K> inline constexpr program kernel_program = kernels_of<P>.programs[K];
 template <const program& P, int K>
 inline constexpr schedule kernel_schedule = make_schedule(kernel_program<P, K>, kernels_of<P>.walked_axis[K]);
@@ -44,10 +45,10 @@ inline constexpr bool has_framed_program =
     is_telescoped(framed_program<P, K>) && scales_hold_frames(framed_program<P, K>, framed_schedule<P, K>);
 
 /// What may be overwritten in place, by the tensors of P: nothing where values cross from one kernel to
-/// another. `Source` is what runs: P, or P rewritten, in which tensors may have other numbers.
-template <const program& P, const program& Source = P> constexpr in_place_pairs works_in_place() {
-  if constexpr (kernels_of<Source>.programs.count == 1)
-    return find_in_place(P, kernel_program<Source, 0>, kernel_schedule<Source, 0>);
+/// another.
+template <const program& P> constexpr in_place_pairs works_in_place() {
+  if constexpr (kernels_of<P>.programs.count == 1)
+    return find_in_place(P, kernel_program<P, 0>, kernel_schedule<P, 0>);
   else
     return {};
 }

@@ -21,6 +21,7 @@ namespace detail {
 
 struct splitter {
   const program& p;
+  bool apart;  ///< reductions are kernels of their own
   bool scan_done[max_scans] = {}, store_done[max_stores] = {};
   std::uint32_t below[max_nodes] = {};  ///< the scans that a node depends on, as bits
   std::int8_t kernel_of_scan[max_scans] = {};
@@ -33,7 +34,7 @@ struct splitter {
   };
   fixed_list<group, max_kernels> groups;
 
-  constexpr explicit splitter(const program& source) : p(source) {
+  constexpr splitter(const program& source, bool reduces_apart) : p(source), apart(reduces_apart) {
     for (int i = 0; i < p.nodes.count; ++i) {
       const node& n = p.nodes[i];
       for (const node_id o : n.operand)
@@ -82,6 +83,18 @@ struct splitter {
     }
   }
 
+  /// Whether what depends on `scans` is to be computed apart from group g, which reduces some of them.
+  constexpr bool is_apart(const group& g, std::uint32_t scans) const {
+    if (!apart) return false;
+    for (const std::int16_t s : g.scans) {
+      bool reduced = true;
+      for (const node& n : p.nodes)
+        reduced = reduced && !((n.op == opcode::scan || n.op == opcode::carry) && n.target == s);
+      if (reduced && (scans >> s & 1U) != 0) return true;
+    }
+    return false;
+  }
+
   /// Takes in what can run in the same nest: scans with the same walk and axes, stores of the same space, or
   /// of the space without the walked axis.
   constexpr void absorb(group& g) {
@@ -89,7 +102,7 @@ struct splitter {
       grown = false;
       for (int s = 0; s < p.scans.count; ++s) {
         if (scan_done[s] || p.scans[s].axes != g.space || !p.scans[s].same_walk(p.scans[g.leader]) ||
-            !ready(below_scan(s)))
+            !ready(below_scan(s)) || is_apart(g, below_scan(s)))
           continue;
         scan_done[s] = grown = true;
         kernel_of_scan[s] = static_cast<std::int8_t>(groups.count);
@@ -101,7 +114,8 @@ struct splitter {
                     walked = axis_bit(walk.axis);
     for (int i = 0; i < p.stores.count; ++i) {
       const axis_mask target = p.tensors[p.stores[i].tensor].mask(), value = p.nodes[p.stores[i].value].axes;
-      const bool inside = target == g.space && (value & segments) == 0;
+      const bool inside =
+          target == g.space && (value & segments) == 0 && !is_apart(g, below[p.stores[i].value]);
       const bool after = (target & ~segments) == (g.space & ~walked) && (value & walked) == 0;
       // A per-segment output of a value that does not vary by segment, or the reverse, is left to a map of
       // its own.
@@ -214,8 +228,8 @@ constexpr int axis_to_look_up_from(const program& p, axis_mask space, int walked
 }  // namespace detail
 
 /// Cuts a program into kernel programs.
-constexpr kernel_programs split(const program& p) {
-  detail::splitter s(p);
+constexpr kernel_programs split(const program& p, bool reduces_apart = false) {
+  detail::splitter s(p, reduces_apart);
   s.form_groups();
   bool crossing[max_nodes] = {};
   for (int k = 0; k < s.groups.count; ++k) s.mark_crossing(k, crossing);

@@ -12,19 +12,9 @@ struct cpu {
 
 namespace cpu_detail {
 
-template <const program& P> inline constexpr program with_turning_sums = sum_where_angles_rotate(P);
-template <const program& P> constexpr const program& find_source() {
-  if constexpr (has_sums_of_angles(P))
-    return with_turning_sums<P>;
-  else
-    return P;
-}
-/// P with its sums in the order that suits a CPU.
-template <const program& P> inline constexpr const program& source_of = find_source<P>();
-
 /// The iteration space of what is bound to P. Throws as run() does.
 template <const program& P> iteration_space validated(const problem& bound) {
-  return validate(P, bound, works_in_place<P, source_of<P>>());
+  return validate(P, bound, works_in_place<P>());
 }
 
 /// Other: the other way to walk.
@@ -101,11 +91,10 @@ inline int threads_of(const cpu& executor) {
 
 template <const program& P, class C>
 void run_as(const cpu& executor, const problem& bound, const iteration_space& space) {
-  static constexpr const program& source = source_of<P>;
   scratch_memory<C> scratch;
   for_each_index(
-      std::make_integer_sequence<int, kernels_of<source>.programs.count>{}, [&]<int K>(index_constant<K>) {
-        const program& kernel = kernel_program<source, K>;
+      std::make_integer_sequence<int, kernels_of<P>.programs.count>{}, [&]<int K>(index_constant<K>) {
+        const program& kernel = kernel_program<P, K>;
         problem part = kernel_problem(P, bound, kernel, space, dtype_of<C>);
         for (int t = 0; t < kernel.tensors.count; ++t)
           if (kernel.tensors[t].role == tensor_role::scratch) {
@@ -115,10 +104,9 @@ void run_as(const cpu& executor, const problem& bound, const iteration_space& sp
             view.data = scratch.get(kernel.tensors[t].id, count);
           }
         const iteration_space of_kernel = make_iteration_space(kernel, part);
-        with_walk<source, K>(
-            of_kernel, std::is_same_v<C, double>, [&]<bool Other>(std::bool_constant<Other>) {
-              run_kernel<C>(make_kernel_set<source, K, Other, C>(), part, of_kernel, threads_of(executor));
-            });
+        with_walk<P, K>(of_kernel, std::is_same_v<C, double>, [&]<bool Other>(std::bool_constant<Other>) {
+          run_kernel<C>(make_kernel_set<P, K, Other, C>(), part, of_kernel, threads_of(executor));
+        });
       });
 }
 
@@ -147,7 +135,6 @@ template <const program& P> void run(const cpu& executor, const problem& bound) 
 
 /// How run<P> with the same arguments would go. The views may be without memory: shape<float>(B, N, D).
 template <const program& P, class... B> cpu_plan plan(const cpu& executor, const B&... bindings) {
-  static constexpr const program& source = cpu_detail::source_of<P>;
   const problem bound = bind<P>(bindings...);
   const bool in_double = detail::computes_in_double(P, bound);
   const cpu_device device{cpu_detail::threads_of(executor),
@@ -158,17 +145,17 @@ template <const program& P, class... B> cpu_plan plan(const cpu& executor, const
     if (bound.tensors[static_cast<std::size_t>(t)].bound)
       result.floor_bytes += detail::bytes_of(bound.tensors[static_cast<std::size_t>(t)].view);
   for_each_index(
-      std::make_integer_sequence<int, kernels_of<source>.programs.count>{}, [&]<int K>(index_constant<K>) {
-        const problem part = kernel_problem(P, bound, kernel_program<source, K>, space,
+      std::make_integer_sequence<int, kernels_of<P>.programs.count>{}, [&]<int K>(index_constant<K>) {
+        const problem part = kernel_problem(P, bound, kernel_program<P, K>, space,
                                             in_double ? dtype::float64 : dtype::float32);
-        cpu_detail::with_walk<source, K>(
-            make_iteration_space(kernel_program<source, K>, part), in_double,
+        cpu_detail::with_walk<P, K>(
+            make_iteration_space(kernel_program<P, K>, part), in_double,
             [&]<bool Other>(std::bool_constant<Other>) {
-              const walk_table& table = Other ? other_table<source, K> : kernel_table<source, K>;
-              result.kernels.push_back(summarise_kernel(kernel_program<source, K>, table, part, device));
+              const walk_table& table = Other ? other_table<P, K> : kernel_table<P, K>;
+              result.kernels.push_back(summarise_kernel(kernel_program<P, K>, table, part, device));
             });
         result.moved_bytes += result.kernels.back().read_bytes + result.kernels.back().written_bytes;
-        result.scratch_bytes += written_scratch_bytes(kernel_program<source, K>, part);
+        result.scratch_bytes += written_scratch_bytes(kernel_program<P, K>, part);
       });
   return result;
 }

@@ -185,7 +185,20 @@ __device__ __forceinline__ void load_lanes(const tensor_argument& memory, std::i
     else
       load_lanes(static_cast<const std::int64_t*>(memory.data) + offset, apart, count, values);
   } else if (memory.type == dtype::float32) {
-    load_lanes(static_cast<const float*>(memory.data) + offset, apart, count, values);
+    const float* const first = static_cast<const float*>(memory.data) + offset;
+    if constexpr (Lanes % 4 == 0)
+      if (apart == 1 && count == Lanes && reinterpret_cast<std::uintptr_t>(first) % 16 == 0) {
+#pragma unroll
+        for (int lane = 0; lane < Lanes; lane += 4) {
+          const float4 four = *reinterpret_cast<const float4*>(first + lane);
+          values[lane] = widen<float, V>(four.x);
+          values[lane + 1] = widen<float, V>(four.y);
+          values[lane + 2] = widen<float, V>(four.z);
+          values[lane + 3] = widen<float, V>(four.w);
+        }
+        return;
+      }
+    load_lanes(first, apart, count, values);
   } else if constexpr (Lanes == 1) {
     values[0] = count > 0 ? load_any<V>(memory.data, memory.type, offset) : V(0);
   } else {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "scandsl/exec/cuda/lookback.cuh"
-#include "scandsl/exec/cuda/pieces.cuh"
+#include "scandsl/exec/cuda/parts.cuh"
 #include "scandsl/exec/cuda/walk.cuh"
 #include "scandsl/pass/cuda_plan.hpp"
 
@@ -59,27 +59,34 @@ template <class K> struct tile_policy {
   }
   /// Elements of a vector: 16 bytes; in a strip fewer, where many lanes' states would not fit in registers.
   static constexpr int width = 16 / smallest_element;
+  static constexpr bool is_map = group::plan.sweeps == 1 && scan_count<group> == 0;
+  static constexpr bool reduces = group::plan.sweeps == 1 && only_reduces<group, 0>;
+  /// Whether angles turn along what one thread holds of a map, or reduces.
+  static constexpr bool turns = (is_map && size_of_list<rotating_nodes<K, stage_kind::sweep, 0>> > 0) ||
+                                (reduces && size_of_list<rotating_nodes<K, stage_kind::aggregate, 0>> > 0);
+  static constexpr bool hoists = size_of_list<kept_nodes<group>> > 0 && !turns;
+  static constexpr int strip_held_words = several_sweeps     ? cuda_strip_policy::held_words_of_sweeps
+                                          : turns && reduces ? cuda_part_policy::held_words_of_turns
+                                          : !is_map          ? cuda_strip_policy::held_words
+                                          : hoists           ? cuda_strip_policy::held_words_of_hoisting_maps
+                                                             : cuda_strip_policy::held_words_of_maps;
   static constexpr int strip_lanes = [] {
     int lanes = several_sweeps ? std::min(width, cuda_strip_policy::lanes_of_sweeps) : width;
+    while (turns && is_typed && lanes > 2 &&
+           lanes * cuda_strip_policy::steps_of_turns * step_bytes > 4 * strip_held_words)
+      lanes /= 2;
     while (lanes > 1 && lanes * smallest_element > 4 &&
            (lanes * state_words > 16 || unrolled_steps(lanes) < 4))
       lanes /= 2;
     return lanes;
   }();
-  static constexpr bool is_map = group::plan.sweeps == 1 && scan_count<group> == 0;
-  static constexpr bool hoists =
-      size_of_list<kept_nodes<group>> > 0 && size_of_list<rotating_nodes<K, stage_kind::sweep, 0>> == 0;
-  static constexpr int strip_held_words = several_sweeps ? cuda_strip_policy::held_words_of_sweeps
-                                          : !is_map      ? cuda_strip_policy::held_words
-                                          : hoists       ? cuda_strip_policy::held_words_of_hoisting_maps
-                                                         : cuda_strip_policy::held_words_of_maps;
-  static constexpr int strip_steps = static_cast<int>(std::bit_floor(static_cast<unsigned>(
-      std::clamp(std::min(4 * strip_held_words / ((several_sweeps ? strip_lanes : width) * step_bytes),
-                          unrolled_steps(strip_lanes)),
-                 2,
-                 several_sweeps       ? cuda_strip_policy::steps_of_sweeps
-                 : is_typed || is_map ? cuda_strip_policy::most_steps
-                                      : cuda_strip_policy::steps_of_other_types))));
+  static constexpr int strip_steps = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::clamp(
+      std::min(4 * strip_held_words / ((several_sweeps || turns ? strip_lanes : width) * step_bytes),
+               unrolled_steps(strip_lanes)),
+      2,
+      several_sweeps       ? cuda_strip_policy::steps_of_sweeps
+      : is_typed || is_map ? cuda_strip_policy::most_steps
+                           : cuda_strip_policy::steps_of_other_types))));
   static constexpr int strip_threads = is_map            ? cuda_strip_policy::threads_of_maps
                                        : several_sweeps  ? cuda_strip_policy::threads_of_sweeps
                                        : state_words > 1 ? 128
@@ -101,7 +108,7 @@ template <class K> struct tile_policy {
   }();
   /// Sums of what earlier kernels left, of which there is so little that one kernel for all lengths will do.
   static constexpr bool sums_scratch = [] {
-    bool scratch = group::plan.sweeps == 1 && only_reduces<group, 0>;
+    bool scratch = reduces;
     for_each_index(sequence_of<walked_loads<group, all_sweeps>>{}, [&]<int I>(index_constant<I>) {
       scratch = scratch && tensor_at<group, node_at<group, I>.target>.role == tensor_role::scratch;
     });
@@ -471,6 +478,9 @@ void launch_lookback(const typename K::arguments& a, lookback_arguments book, st
 }
 
 template <class K> using piece_worker_of = piece_worker<K, piece_strip_of<K>>;
+template <class K>
+using part_strip_of =
+    strip<K, tile_policy<K>::strip_lanes, tile_policy<K>::strip_steps, cuda_part_policy::threads>;
 
 /// What a plan needs to know of K's kernels.
 template <class K> cuda_tile_shape tile_shape() {
@@ -487,6 +497,8 @@ template <class K> cuda_tile_shape tile_shape() {
   if constexpr (policy::streams)
     shape.row_stage_bytes =
         2 * runner<typename K::framed, row_of<typename K::framed, whole_warps>>::stage_bytes;
+  shape.parts = policy::takes_pieces && only_reduces<typename K::group, 0>;
+  shape.pieces = shape.pieces && !shape.parts;
   if constexpr (policy::takes_pieces)
     shape.piece_shared_bytes =
         static_cast<int>(piece_worker_of<K>::shared_bytes(cuda_piece_policy::most_lane_threads));
@@ -502,6 +514,7 @@ piece_arguments make_pieces(const cuda_kernel_plan& plan, const typename K::argu
   of.pieces = plan.pieces;
   of.length = plan.piece;
   of.lanes = a.lanes * tile_policy<K>::strip_lanes;
+  of.side = plan.side > 0 ? plan.side : a.lanes;
   bytes = piece_worker_of<K>::state_bytes(of, a.lane_threads);
   return of;
 }
@@ -514,9 +527,18 @@ void launch_pieces(const typename K::arguments& a, piece_arguments of, const cud
   launch_shape shape{strips * of.pieces, piece_strip_of<K>::threads, worker::shared_bytes(a.lane_threads)};
   of.states = scratch;
   of.folds = true;
-  launch_kernel(piece_kernel<K, piece_strip_of<K>>, shape, stream, a, of);
+  if constexpr (worker::only_folds) {
+    using parts = part_worker<K, part_strip_of<K>>;
+    const std::int64_t side_strips = (of.side + a.lane_threads - 1) / a.lane_threads;
+    launch_kernel(part_kernel<K, part_strip_of<K>>,
+                  {a.lanes / of.side * of.pieces * side_strips, part_strip_of<K>::threads,
+                   static_cast<std::size_t>(parts::exchange_bytes(a.lane_threads))},
+                  stream, a, of);
+    shape.blocks = strips;
+  } else {
+    launch_kernel(piece_kernel<K, piece_strip_of<K>>, shape, stream, a, of);
+  }
   of.folds = false;
-  if (worker::only_folds) shape.blocks = strips;
   shape.overlaps = device.cluster_blocks > 1;  // from compute capability 9.0 on, as clusters
   launch_kernel(piece_kernel<K, piece_strip_of<K>>, shape, stream, a, of);
 }
@@ -657,6 +679,7 @@ private:
     cuda_tile_shape shape = tile_shape<K>();
     shape.lookback = shape.lookback && parallel;
     shape.pieces = shape.pieces && parallel && !in_place;
+    shape.parts = shape.parts && parallel && !in_place;
     return shape;
   }
   /// Whether an output lies where an input does that pieces read when others have written it: what is read

@@ -20,6 +20,7 @@ namespace scandsl::cuda_detail {
 struct piece_arguments {
   std::int64_t pieces = 1, length = 0;  ///< of each lane; steps of each
   std::int64_t lanes = 0;               ///< all, empty ones of a thread's among them
+  std::int64_t side = 0;  ///< units of lanes side by side, whose pieces come one after the other
   /// [component][piece][lane] of pieces, and whether they are fit; then [component][piece][stretch][lane] of
   /// what precedes stretches. In the arithmetic's type.
   void* states = nullptr;
@@ -63,15 +64,14 @@ template <class K, class Strip> struct piece_worker {
     static constexpr __device__ __forceinline__ bool has_all() { return true; }
     __device__ __forceinline__ int count(int) const { return this->thread.valid; }
     __device__ __forceinline__ bool whole(int t) const {
-      return this->thread.a.tensor[t].mode == access::vector && this->thread.valid == lanes;
+      return this->thread.a.tensor[t].mode == access::vector && this->thread.complete;
     }
   };
   using tile_type = tile<K, 0, whole_place, false>;
   static constexpr int components = component_capacity<group>;
   static constexpr bool framed = can_be_framed<K, 0>;
   /// Whether of the pieces nothing is wanted but what they make together.
-  static constexpr bool only_folds =
-      only_reduces<group, 0> && stage_of<group, stage_kind::sweep, 0>.stores.count == 0;
+  static constexpr bool only_folds = only_reduces<group, 0>;
   /// Whether stretches may be unfit for being combined. Then lanes are gone through once more, and must not
   /// have been written meanwhile: such programs cannot work in place.
   static constexpr bool may_overflow = any_scales<group, scans>;
@@ -90,13 +90,21 @@ template <class K, class Strip> struct piece_worker {
                                           unsigned char* memory)
       : a(given), of(what), shared(memory), stages(memory + exchange_bytes(given.lane_threads)),
         strip_threads(given, reinterpret_cast<C*>(memory)) {
-    std::int64_t block = blockIdx.x;
-    const std::int64_t strips = (a.lanes + a.lane_threads - 1) >> a.log2_lane_threads;
-    piece = block / strips;
-    first_unit = (block - piece * strips) << a.log2_lane_threads;
-    if (only_folds && !of.folds) piece = of.pieces;  // it has all before it
+    std::int64_t block = blockIdx.x, before = 0, side = a.lanes;
+    if (only_folds && !of.folds) {
+      piece = of.pieces;  // it has all before it
+    } else {
+      side = of.side;
+      std::int64_t number = block;
+      block = split_off(number, (side + a.lane_threads - 1) >> a.log2_lane_threads);
+      piece = split_off(number, of.pieces);
+      before = number * side;
+    }
+    const std::int64_t at = (block << a.log2_lane_threads) + strip_threads.lane_thread;
+    first_unit = before + (block << a.log2_lane_threads);
     auto& thread = strip_threads.thread;
-    thread.template find<false>(first_unit + strip_threads.lane_thread, 0);
+    thread.template find<false>(before + at, 0);
+    if (at >= side) thread.valid = 0;
     own = of.length / segments();
   }
   /// Shared memory: of the exchange, and of the stages behind it.
@@ -106,7 +114,8 @@ template <class K, class Strip> struct piece_worker {
     return (static_cast<int>(sizeof(C)) * elements + 15) / 16 * 16;
   }
   static std::size_t shared_bytes(int lane_threads) {
-    return static_cast<std::size_t>(exchange_bytes(lane_threads) + stage_count * stage_bytes);
+    return static_cast<std::size_t>(exchange_bytes(lane_threads) +
+                                    (only_folds ? 0 : stage_count * stage_bytes));
   }
   static std::int64_t state_bytes(const piece_arguments& of, int lane_threads) {
     const std::int64_t stretches = only_folds ? 0 : threads / lane_threads;
@@ -116,12 +125,12 @@ template <class K, class Strip> struct piece_worker {
   // ---- the two launches
 
   __device__ __forceinline__ void run() {
-    if (of.folds) {
-      let_next_begin();
-      fold<framed>();
-    } else {
-      walk();
-    }
+    if constexpr (!only_folds)
+      if (of.folds) {
+        let_next_begin();
+        return fold<framed>();
+      }
+    walk();
   }
 
   /// What the scans make of the stretches, and of the piece, alone.
@@ -152,15 +161,7 @@ template <class K, class Strip> struct piece_worker {
       for (int lane = 0; lane < lanes; ++lane)
         now.template fold<0, 0, Framed, tile_mask::none>(u, lane, local[lane], local[lane]);
     }
-    if constexpr (only_folds) {  // else nobody asks for the piece with which lanes end
-      if (at < mine) {
-        auto rest = part_at(at);
-        rest.load();
-#pragma unroll
-        for (int lane = 0; lane < lanes; ++lane)
-          rest.template fold<0, 0, Framed, tile_mask::steps>(u, lane, local[lane], local[lane]);
-      }
-    }
+    // Nobody asks for the piece with which lanes end.
     const bool unfit =
         strip_threads.template join<scans, Framed, true>(local, preceding, total, doubtful, mine > 0);
     if constexpr (Framed) {
@@ -179,7 +180,7 @@ template <class K, class Strip> struct piece_worker {
         });
     }
     if (thread.writes && !unfit) put(piece_at(piece), of.pieces * of.lanes, total);
-    if (!only_folds && !unfit) put(stretch_at(), of.pieces * of.lanes * segments(), preceding);
+    if (!unfit) put(stretch_at(), of.pieces * of.lanes * segments(), preceding);
     if (thread.writes)
 #pragma unroll
       for (int lane = 0; lane < lanes; ++lane)
@@ -191,7 +192,7 @@ template <class K, class Strip> struct piece_worker {
     auto& thread = strip_threads.thread;
     const std::int64_t mine = only_folds ? 0 : steps_of_mine();
     if (!only_folds && a.chunk_dimension >= 0 && !any_of_all(threads, mine > 0)) return;  // shorter chunks
-    begin_stages(mine);
+    if constexpr (!only_folds) begin_stages(mine);
     thread.load_still();
     wait_for_last();  // so far nothing has been read that the fold writes, and nothing written that it reads
     begin_lanes();
@@ -236,7 +237,7 @@ template <class K, class Strip> struct piece_worker {
     if (piece >= of.pieces - 1) thread.template boundary<1>();
   }
 
-private:
+protected:
   /// Walks the stretch's tiles. False where the rest was left to others.
   __device__ __forceinline__ bool walk_tiles(std::int64_t mine) {
     auto& thread = strip_threads.thread;

@@ -44,8 +44,7 @@ cuda_kernel_summary summarise(const program& p, const walk_table& table, const p
       if (replays<group>(S, q)) sweep.computed_again.push_back(q);
     if (!result.one_tile) {
       result.read_bytes += bytes;
-      if (result.plan.pieces > 1 && !(only_reduces<group, S> && sweep.operands_written == 0))
-        result.read_bytes += bytes;
+      if (result.plan.pieces > 1 && !only_reduces<group, S>) result.read_bytes += bytes;
       using C = typename fast::compute;
       if constexpr (is_replayed<group>(S) && saved_count<group, C> > 0)
         sweep.saved_bytes = saved * kept_count<group, C, S> / saved_count<group, C>;

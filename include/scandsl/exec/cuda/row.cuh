@@ -61,20 +61,26 @@ struct row {
 
     const lane_state& thread;
     stretch of_tile;
-    int start;              ///< the thread's first step, counted from the stretch's low end
-    int left;               ///< steps from there to the stretch's end
-    int apart;              ///< steps between the thread's vectors
-    bool reversed, within;  ///< within: each of its vectors is complete or empty, and begins where vectors do
+    int start;  ///< the thread's first step, counted from the stretch's low end
+    int left;   ///< steps from there to the stretch's end
+    int apart;  ///< steps between the thread's vectors
+    bool reversed,
+        within;  ///< within: each vector of its warp is complete or empty, and begins where vectors do
 
     /// `from`: the thread's first step in scan order.
     __device__ __forceinline__ place(const lane_state& t, const stretch& tile, int from, int distance,
                                      bool backwards)
         : thread(t), of_tile(tile), start(backwards ? tile.steps - 1 - from : from),
           left(t.valid == 0 ? 0 : tile.steps - from), apart(distance), reversed(backwards) {
-      const bool complete = left >= (Vectors - 1) * apart + Width ||
-                            (may_lack_vectors && left > 0 && (left & (Width - 1)) == 0);
-      const int first_element = (static_cast<int>(of_tile.low) + start) & (Width - 1);
-      within = complete && first_element == (reversed ? Width - 1 : 0);
+      // From what its warp has in common: one way for all (tile::load_one).
+      constexpr int of_warp = 32 * Vectors * Width;
+      const int low = static_cast<int>(of_tile.low), steps = of_tile.steps, first = from & -of_warp;
+      const bool complete =
+          may_lack_vectors
+              ? (steps & (Width - 1)) == 0 || (!shares_warps && (steps >= first + of_warp || steps <= first))
+              : steps >= threads * Vectors * Width;
+      within = complete && (((reversed ? low + steps : low) & (Width - 1)) == 0);
+      if constexpr (shares_warps) within = __all_sync(__activemask(), within);
     }
 
     __device__ __forceinline__ bool flipped() const { return reversed; }

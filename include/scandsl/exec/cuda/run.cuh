@@ -38,7 +38,7 @@ template <class... B> struct types_of_bindings {
 struct bound_types {
   bool known =
       true;  ///< those that are read or written at every step are of float32, bfloat16 or float16 each
-  bool halves = false;  ///< what is written is of 16 bits
+  bool halves = false;  ///< what is written at every step is of 16 bits
 };
 template <const program& P, class... B, int... I>
 auto by_tensor(std::integer_sequence<int, I...>)
@@ -58,7 +58,7 @@ template <const program& P, class... B> constexpr bound_types bound_types_of() {
               using element = typename types::template of<declared.id>;
               constexpr bool half = is_half_type<element>;
               if (is_walked<group, T>) known = known && (half || std::is_same_v<element, float>);
-              if (declared.role == tensor_role::output) {
+              if (is_walked<group, T> && declared.role == tensor_role::output) {
                 written = true;
                 halves = halves && half;
               }

@@ -62,7 +62,7 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
     }
     __device__ __forceinline__ int count(int v) const { return v < existing ? thread.valid : 0; }
     __device__ __forceinline__ bool whole(int t) const {
-      return thread.a.tensor[t].mode == access::vector && existing > 0 && thread.valid == Lanes;
+      return thread.a.tensor[t].mode == access::vector && thread.complete;
     }
     __device__ __forceinline__ bool has(int v) const { return v < existing; }
     __device__ __forceinline__ bool has_all() const { return existing == Steps; }

@@ -21,7 +21,8 @@ template <class K, int Lanes> struct lane_group {
   std::int64_t place[arguments::slots];  ///< of the first lane at position 0 of the walk, in elements: of
                                          ///< tensors that sweeps read or write
   std::int64_t segment_index = 0, low = 0, high = 0;
-  int valid = 0;        ///< lanes that exist
+  int valid = 0;         ///< lanes that exist
+  bool complete = true;  ///< each thread of the warp has all of its lanes, or none
   bool writes = false;  ///< among the threads that share these lanes, the one that writes what is once a lane
   static constexpr int still_slots = still_count > 0 ? still_count : 1,
                        kept_slots = kept_count > 0 ? kept_count : 1;
@@ -83,6 +84,7 @@ template <class K, int Lanes> struct lane_group {
       find_in_dimensions(rest);
     }
     if (!exists) valid = 0;
+    if constexpr (Lanes > 1) complete = __all_sync(__activemask(), valid == Lanes || valid == 0);
     segment_index = segment;
     if (Packed && a.offsets != nullptr) {
       low = offset_at(segment);

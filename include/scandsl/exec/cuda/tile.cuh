@@ -606,8 +606,7 @@ private:
         for (int v = 0; v < vectors; ++v) registers.vector[v] = {};
       return;
     }
-    const bool reached = all_reached(t);
-    if (std::is_same_v<T, any_type> && is_floating(memory.type) && reached) {
+    if (std::is_same_v<T, any_type> && is_floating(memory.type) && this->whole(t)) {
       if constexpr (std::is_same_v<T, any_type>)
         with_element<C>(memory.type, [&]<class Stored>(std::type_identity<Stored>) {
           packed<Stored, width> stored[vectors] = {};
@@ -622,7 +621,7 @@ private:
             }
           });
         });
-    } else if (!std::is_same_v<T, any_type> && reached) {
+    } else if (!std::is_same_v<T, any_type> && this->whole(t)) {
       in_scan_order([&](auto turn) {
         for_each_place<E>(t, [&](int v, bool exists, auto* at) {
           registers.vector[v] = nothing<I, E>();
@@ -669,13 +668,6 @@ private:
     }
   }
 
-  /// Whether one access reaches each vector, of all threads of the warp. If some went one way and some the
-  /// other, the function that is called on one way could write to uniform registers, of which a warp has one
-  /// set, that hold what is compared on the other: so it is in nvcc 13.0's code for rows beside some that do
-  /// not exist.
-  __device__ __forceinline__ bool all_reached(int t) const {
-    return __all_sync(__activemask(), this->whole(t));
-  }
   /// Vectors that a call reads: what it gives is in registers where others are held.
   static constexpr int called_vectors = std::min(vectors, 2);
   /// Of a walk of one dimension: where the elements of a path begin, how far apart they are, and how far it
@@ -707,8 +699,7 @@ private:
     using E = held_element<T, C>;
     const auto& memory = this->thread.a.tensor[Tensor];
     if (!memory.bound) return;
-    const bool reached = all_reached(Tensor);
-    if (std::is_same_v<T, any_type> && is_floating(memory.type) && reached) {
+    if (std::is_same_v<T, any_type> && is_floating(memory.type) && this->whole(Tensor)) {
       if constexpr (std::is_same_v<T, any_type>)
         with_element<C>(memory.type, [&]<class Stored>(std::type_identity<Stored>) {
           in_scan_order([&](auto turn) {
@@ -719,7 +710,7 @@ private:
             });
           });
         });
-    } else if (!std::is_same_v<T, any_type> && reached) {
+    } else if (!std::is_same_v<T, any_type> && this->whole(Tensor)) {
       in_scan_order([&](auto turn) {
         for_each_place<E>(Tensor, [&](int v, bool exists, auto* at) {
           packed<E, width> stored = values.vector[v];

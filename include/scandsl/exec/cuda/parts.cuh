@@ -1,0 +1,112 @@
+#pragma once
+#include "scandsl/exec/cuda/pieces.cuh"
+
+/// Reductions of lanes that lie side by side: each is cut into parts, which are reduced each by a block, in
+/// the order of their addresses; then a block joins the parts of its lanes. What else is computed at every
+/// step, without the reductions' results, is written on the way.
+///
+///             | part 0          | part 1          | part 2          |
+///     reduce    t0 t1 t2 t3 -> P0 t0 t1 t2 t3 -> P1 ..           -> P2     stretches of four threads
+///     join                                             P0 + P1 + P2
+///
+/// A walk of all of a lane by one block has it wait for memory tile by tile, and few lanes keep few
+/// multiprocessors busy.
+namespace scandsl::cuda_detail {
+
+template <class K, class Strip> struct part_worker;
+
+/// Where a part's log-sums hold no frame.
+template <class K, class Strip>
+__device__ __noinline__ void reduce_part_as_defined(const typename K::arguments& a, const piece_arguments& of,
+                                                    unsigned char* shared) {
+  part_worker<K, typename Strip::template slow_of<K>>(a, of, shared).template reduce<false>();
+}
+
+template <class K, class Strip> struct part_worker : piece_worker<K, Strip> {
+  using base = piece_worker<K, Strip>;
+  using group = typename K::group;
+  using C = typename K::compute;
+  using scans = scans_in<group, 0>;
+  using base::a, base::of, base::shared, base::strip_threads, base::own, base::piece, base::lanes,
+      base::steps;
+  static constexpr bool writes_steps = stage_of<group, stage_kind::sweep, 0>.stores.count > 0;
+  /// What has been written cannot be tried again.
+  static constexpr bool framed = base::framed && !writes_steps;
+
+  __device__ __forceinline__ part_worker(const typename K::arguments& given, const piece_arguments& what,
+                                         unsigned char* memory)
+      : base(given, what, memory) {}
+  static constexpr __host__ __device__ int exchange_bytes(int lane_threads) {
+    return static_cast<int>(sizeof(C)) * Strip::exchange_elements(lane_threads);
+  }
+
+  template <bool Framed> __device__ __forceinline__ void reduce() {
+    auto& thread = strip_threads.thread;
+    auto u = base::tile_type::template fold_stage<0>::evaluate_uniforms(a.parameters);
+    states<group, C> local[lanes], preceding[lanes], total[lanes];
+    bool doubtful = false;
+#pragma unroll 1
+    for (std::int64_t at = 0; at < own; at += steps) {
+      auto now = this->part_at(at);
+      now.load();
+      if (at == 0) doubtful = begin<Framed>(local, u);
+      if constexpr (writes_steps) {
+        now.template walk<false, true>(local, [](const auto&) { return true; });
+      } else {
+#pragma unroll
+        for (int lane = 0; lane < lanes; ++lane)
+          now.template fold<0, 0, Framed, tile_mask::steps>(u, lane, local[lane], local[lane]);
+      }
+    }
+    const bool unfit = strip_threads.template join<scans, Framed, true>(local, preceding, total, doubtful,
+                                                                        this->steps_of_mine() > 0);
+    if constexpr (Framed) {
+      if (unfit) {
+        wait_for_all(Strip::threads);  // the exchange is another's now
+        return reduce_part_as_defined<K, Strip>(a, of, shared);
+      }
+#pragma unroll
+      for (int lane = 0; lane < lanes; ++lane)
+        for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
+          if constexpr (is_log_sum<group, Scan>)
+            state_of<Scan>(total[lane])[0] = state_of<Scan>(local[lane])[0];
+        });
+    }
+    if (!thread.writes || thread.valid == 0) return;
+    if (!unfit) this->put(this->piece_at(piece), of.pieces * of.lanes, total);
+    if constexpr (base::may_overflow)
+#pragma unroll
+      for (int lane = 0; lane < lanes; ++lane)
+        this->fitness_at(piece)[lane] = static_cast<typename base::kept_type>(unfit ? 1 : 0);
+  }
+
+private:
+  /// What is once a lane, and the states to begin with. True where log-sums have no frame.
+  template <bool Framed, class Uniforms>
+  __device__ __forceinline__ bool begin(states<group, C> (&local)[lanes], Uniforms& u) {
+    auto& thread = strip_threads.thread;
+    thread.load_still();
+    const bool writes = thread.writes;
+    thread.writes = false;  // that is for those who join
+    thread.template boundary<0>();
+    thread.writes = writes;
+#pragma unroll
+    for (int lane = 0; lane < lanes; ++lane) {
+      set_identity<group, scans>(local[lane]);
+      set_identity<group, scans>(thread.carry[lane]);
+    }
+    if constexpr (Framed) return !this->frame_piece(local, u);
+    return false;
+  }
+};
+
+template <class K, class Strip>
+__global__ void __launch_bounds__(Strip::threads, cuda_part_policy::blocks_resident)
+    part_kernel(const __grid_constant__ typename K::arguments a, const __grid_constant__ piece_arguments of) {
+  extern __shared__ __align__(16) unsigned char shared[];
+  let_next_begin();
+  using worker = part_worker<K, Strip>;
+  worker(a, of, shared).template reduce<worker::framed>();
+}
+
+}  // namespace scandsl::cuda_detail

@@ -1,0 +1,119 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "cuda/on_gpu.cuh"
+#include "scandsl/exec/cpu/run.hpp"
+#include "scandsl/expr/operators.hpp"
+#include "scandsl/ir/lower.hpp"
+#include "support/catch.hpp"
+
+// Reductions of lanes that lie side by side, in parts (exec/cuda/parts.cuh), against the CPU in double.
+namespace {
+
+using namespace scandsl;
+
+constexpr axis<"b"> b;
+constexpr axis<"n"> n;
+constexpr axis<"d"> d;
+constexpr tensor<"x"> x;
+constexpr tensor<"decay"> decay;
+
+/// Elements in the frame of one, or not.
+inline constexpr auto log_total = op<"log_total">(out<"y">(b, d) = reduce(log_add_exp, over(n), x(b, n, d)));
+/// In order, with states that may overflow where the whole does not.
+inline constexpr auto faded =
+    op<"faded">(out<"y">(b, d) = last(scan(decayed_sum, over(n).reversed(), decay(b, n, d), x(b, n, d))));
+/// Beside what is written at every step.
+inline constexpr auto squares =
+    op<"squares">(out<"z">(b, n, d) = x(b, n, d) * x(b, n, d), out<"y">(b, d) = sum(over(n), x(b, n, d)));
+// [doc:apart]
+/// A kernel that reduces, and one for what follows.
+inline constexpr program shares =
+    reductions_apart(op<"shares">(out<"z">(b, n, d) = softmax(over(n), x(b, n, d))));
+static_assert(kernels_of<shares>.programs.count == 2 && kernels_of<squares>.programs.count == 1);
+// [/doc:apart]
+
+struct lane_case {
+  std::int64_t b, n, d;
+  bool padded = false;  ///< rows begin where the last one ended and 8 elements further
+};
+
+/// The largest error, in units of the sum of what is added up, or of a share.
+template <const program& P, class T> double error_of(const lane_case& of, float scale, float factor) {
+  const std::int64_t row = of.d + (of.padded ? 8 : 0);
+  problem host = unbound_problem(P), exact = unbound_problem(P);
+  std::vector<std::vector<T>> held(static_cast<std::size_t>(P.tensors.count));
+  std::vector<std::vector<double>> wide(held.size());
+  std::mt19937 random(static_cast<unsigned>(of.b * of.n * of.d));
+  std::normal_distribution<float> normal;
+  for (int t = 0; t < P.tensors.count; ++t) {
+    const auto at = static_cast<std::size_t>(t);
+    const bool lanes = P.tensors[t].axes.count == 2;
+    const std::int64_t steps = lanes ? 1 : of.n;
+    held[at].resize(static_cast<std::size_t>(of.b * steps * row));
+    if (P.tensors[t].role == tensor_role::input)
+      for (T& each : held[at]) each = T(P.tensors[t].id == x.id ? scale * normal(random) : factor);
+    if (P.tensors[t].id == decay.id)  // it grows, and is 0 somewhere
+      for (std::size_t i = held[at].size() / 2; i < held[at].size(); ++i)
+        held[at][i] = T(i % 97 == 0 ? 0.0F : 0.5F);
+    wide[at].assign(held[at].size(), 0.0);
+    for (std::size_t i = 0; i < held[at].size(); ++i)
+      wide[at][i] = static_cast<double>(static_cast<float>(held[at][i]));
+    const auto bind = [&](problem& to, void* memory, dtype type) {
+      erased_view view{memory, type, true, P.tensors[t].axes.count, {}};
+      view.axis[0].push_back({of.b, steps * row});
+      if (!lanes) view.axis[1].push_back({of.n, row});
+      view.axis[lanes ? 1 : 2].push_back({of.d, 1});
+      to.tensors[at] = {true, view};
+    };
+    bind(host, held[at].data(), dtype_of<T>);
+    bind(exact, wide[at].data(), dtype::float64);
+  }
+  using compute = std::conditional_t<sizeof(T) == 2, cuda_detail::approximate, T>;
+  gpu::run_over_copies<P, compute, cuda_detail::uniform_types<T>>(host);
+  run<P>(cpu{}, exact);
+  double worst = 0;
+  for (int t = 0; t < P.tensors.count; ++t) {
+    if (P.tensors[t].role != tensor_role::output) continue;
+    const auto at = static_cast<std::size_t>(t);
+    const bool total = P.tensors[t].axes.count == 2;
+    for (std::size_t i = 0; i < held[at].size(); ++i) {
+      if (of.padded && static_cast<std::int64_t>(i) % row >= of.d) continue;
+      const double mine = static_cast<double>(static_cast<float>(held[at][i])), right = wide[at][i];
+      if (mine == right || (std::isnan(mine) && std::isnan(right))) continue;
+      const double size = total ? std::fabs(right) + std::sqrt(static_cast<double>(of.n)) *
+                                                         static_cast<double>(scale) * 0x1p-8
+                                : std::fabs(right) + 0x1p-126;
+      const double error = std::fabs(mine - right) / size;
+      worst = std::isfinite(error) ? std::max(worst, error) : 1e30;
+    }
+  }
+  return worst;
+}
+
+constexpr lane_case cases[] = {{12, 1000, 256}, {3, 2049, 100}, {2, 5000, 24},       {7, 640, 136},
+                               {1, 9001, 1000}, {5, 2000, 17},  {3, 1500, 60, true}, {40, 300, 2048}};
+
+template <const program& P> void compare(float scale, float factor) {
+  for (const lane_case& of : cases) {
+    CAPTURE(of.b, of.n, of.d, scale, factor);
+    CHECK(error_of<P, float>(of, scale, factor) < 2e-5);
+    CHECK(error_of<P, bfloat16>(of, scale, factor) < 0x1p-8 + 2e-5);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("log-sums in parts, in frames and beyond", "[cuda][parts]") {
+  for (const float scale : {1.0F, 50.0F}) compare<log_total>(scale, 0);
+}
+TEST_CASE("reductions in order, in parts that may overflow", "[cuda][parts]") {
+  for (const float factor : {0.9F, 3.0F}) compare<faded>(1, factor);
+}
+TEST_CASE("a sum in parts, beside what is written at every step", "[cuda][parts]") { compare<squares>(1, 0); }
+TEST_CASE("a softmax along a strided axis whose reduction is a kernel of its own", "[cuda][parts]") {
+  for (const float scale : {1.0F, 50.0F}) compare<shares>(scale, 0);
+}
