@@ -135,15 +135,31 @@ program of_primitive(int function, int arity, bool of_condition, bool of_positio
   return made.result;
 }
 
-random_case points(std::initializer_list<std::vector<double>> values) {
+random_case points(const std::vector<std::vector<double>>& values) {
   random_case c;
   const char* const ids[] = {"x", "y", "z"};
   int i = 0;
   for (const std::vector<double>& each : values)
     c.inputs[ids[i++]] = {each, {static_cast<std::int64_t>(each.size())}};
-  c.extents["n"] = static_cast<std::int64_t>(values.begin()->size());
+  c.extents["n"] = static_cast<std::int64_t>(values[0].size());
   return c;
 }
+
+/// A value in P's domain. What ends somewhere, ends at its first argument.
+template <class P> double within_domain(double value, int argument) {
+  using namespace primitive;
+  constexpr bool of_positive =
+      std::is_same_v<P, log_op> || std::is_same_v<P, sqrt_op> || std::is_same_v<P, pow_op>;
+  if (argument > 0) return value;
+  if (of_positive) return std::fabs(value);
+  return std::is_same_v<P, log1p_op> ? std::fabs(value) - 1 : value;
+}
+
+/// On either side of 0, and where functions saturate or grow. No two arguments are near each other.
+const std::vector<std::vector<double>> point_sets[] = {
+    {{0.3, 0.9, 1.7, 2.4}, {1.1, 0.4, 2.6, 1.3}, {0.7, 2.2, 0.6, 1.9}},
+    {{-0.5, -0.9, -1.7, -2.4}, {-1.1, 0.4, -2.6, -1.3}, {0.7, -2.2, -0.6, 1.9}},
+    {{-6.5, 5.5, -4.2, 7.3}, {3.4, -5.1, 6.2, -2.8}, {-7.1, 4.6, 5.3, -3.7}}};
 
 template <class P> void check_primitive() {
   if constexpr (P::result == value_kind::real && primitive::argument_kind<P>(0) != value_kind::integer &&
@@ -155,17 +171,20 @@ template <class P> void check_primitive() {
         of_primitive(primitive::index<P>, P::arity, std::is_same_v<P, primitive::select_op>, of_position);
     const program dp = gradient(p), ddp = gradient(dp), tp = jvp(p);
     std::mt19937 random(5);
-    random_case c = points({{0.3, 0.9, 1.7, 2.4}, {1.1, 0.4, 2.6, 1.3}, {0.7, 2.2, 0.6, 1.9}});
-    c = derivative::restricted_to(p, c);
-    for (int round = 0; round < 3; ++round) {
-      CHECK(derivative::difference_mismatch(p, dp, c, random) < 1e-9);
-      CHECK(derivative::adjoint_mismatch(p, dp, tp, c, random) < 1e-14);
-      random_case second = c;
-      second.inputs["dout"] = {{0.8, -1.1, 0.4, 1.6}, {4}};
-      second = derivative::restricted_to(dp, second);
-      CHECK(derivative::difference_mismatch(dp, ddp, second, random) < 1e-9);
-      for (auto& [id, values] : c.inputs)
-        for (double& each : values.values) each *= 1.13;
+    for (const auto& set : point_sets) {
+      CAPTURE(set[0][0]);
+      for (const double scale : {1.0, 1.13, 1.28}) {
+        std::vector<std::vector<double>> at = set;
+        for (std::size_t i = 0; i < at.size(); ++i)
+          for (double& each : at[i]) each = within_domain<P>(scale * each, static_cast<int>(i));
+        const random_case c = derivative::restricted_to(p, points(at));
+        CHECK(derivative::difference_mismatch(p, dp, c, random) < 1e-9);
+        CHECK(derivative::adjoint_mismatch(p, dp, tp, c, random) < 1e-14);
+        random_case second = c;
+        second.inputs["dout"] = {{0.8, -1.1, 0.4, 1.6}, {4}};
+        second = derivative::restricted_to(dp, second);
+        CHECK(derivative::difference_mismatch(dp, ddp, second, random) < 1e-9);
+      }
     }
   }
 }

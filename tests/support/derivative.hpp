@@ -1,6 +1,7 @@
 #pragma once
 #include <cmath>
 #include <random>
+#include <stdexcept>
 #include <string>
 
 #include "scandsl/pass/gradient.hpp"
@@ -54,10 +55,12 @@ struct total {
     size += std::fabs(term);
   }
 };
+/// What y lacks counts as 0.
 inline total product(const tensors& x, const tensors& y) {
   total result;
   for (const auto& [id, values] : x)
-    for (std::size_t i = 0; i < values.values.size(); ++i) result.add(values.values[i] * y.at(id).values[i]);
+    for (std::size_t i = 0; y.count(id) > 0 && i < values.values.size(); ++i)
+      result.add(values.values[i] * y.at(id).values[i]);
   return result;
 }
 /// The difference relative to the terms that were summed.
@@ -66,7 +69,24 @@ inline double mismatch(const total& x, const total& y) {
   return size == 0.0 ? 0.0 : std::fabs(x.value - y.value) / size;
 }
 
-/// The outputs of the gradient program for cotangents of the outputs, under the names of the operands.
+/// Whether a scalar is a value somewhere, not only a flag, a condition or a restart interval.
+inline bool is_value(const program& p, int parameter) {
+  const auto reads = [&](node_id id) {
+    return id != no_node && p.nodes[id].op == opcode::parameter && p.nodes[id].target == parameter;
+  };
+  bool found = false;
+  for (const node& n : p.nodes)
+    for (std::size_t i = 0; i < 3; ++i)
+      found = found || ((n.op == opcode::apply || n.op == opcode::sum) && n.kind == value_kind::real && reads(n.operand[i]) &&
+                        !(i == 0 && is_apply<primitive::select_op>(n)));
+  for (const scan_decl& s : p.scans)
+    for (int k = 0; k < s.components; ++k) found = found || reads(s.element[k]) || reads(s.initial[k]);
+  for (const store_decl& each : p.stores) found = found || reads(each.value);
+  return found && p.parameters[parameter].kind == value_kind::real;
+}
+
+/// The outputs of the gradient program for cotangents of the outputs, under the names of the operands. Throws
+/// where a floating-point tensor that p reads has none. (A scalar on which no value depends may have none.)
 inline tensors gradients(const program& p, const program& dp, random_case c, const tensors& cotangents) {
   for (const auto& [id, values] : cotangents) c.inputs["d" + id] = values;
   tensors result;
@@ -77,7 +97,27 @@ inline tensors gradients(const program& p, const program& dp, random_case c, con
   for (const parameter_decl& s : p.parameters)
     if (const auto found = got.find("d" + std::string(s.id.view())); found != got.end())
       result[std::string(s.id.view())] = found->second;
+  for (const tensor_decl& t : simplify(p).tensors)
+    if (t.role == tensor_role::input && t.kind == value_kind::real &&
+        result.count(std::string(t.id.view())) == 0)
+      throw std::logic_error("no gradient of " + std::string(t.id.view()));
   return result;
+}
+
+/// What the case binds and a value may depend on: floating-point tensors, and scalars that are values.
+inline tensors movable(const program& p, const random_case& c) {
+  tensors result;
+  for (const auto& [id, values] : c.inputs)
+    if (const tensor_decl& t = p.tensors[p.find_tensor(make_name(id))];
+        t.role == tensor_role::input && t.kind == value_kind::real)
+      result[id] = values;
+  for (const auto& [id, value] : c.scalars)
+    if (is_value(p, p.find_parameter(make_name(id)))) result[id] = {{value}, {}};
+  return result;
+}
+inline tensors joined(tensors one, const tensors& other) {
+  one.insert(other.begin(), other.end());
+  return one;
 }
 
 /// Tangents for the operands of which there are gradients and which the case binds.
@@ -113,11 +153,12 @@ inline double adjoint_mismatch(const program& p, const program& dp, const progra
 }
 
 /// The gradient against central differences along a random direction, relative to the sizes of what is added
-/// up.
+/// up. Operands that have no gradient move, too: it would have to be 0.
 inline double difference_mismatch(const program& p, const program& dp, const random_case& c,
                                   std::mt19937& random, double step = 1e-6) {
   const tensors w = random_like(outputs_of(p, c), "", random);
-  const tensors gradient_values = gradients(p, dp, c, w), v = random_tangents(gradient_values, c, random);
+  const tensors gradient_values = gradients(p, dp, c, w);
+  const tensors v = random_tangents(joined(gradient_values, movable(p, c)), c, random);
   total forward, backward;
   for (const double sign : {1.0, -1.0}) {
     random_case moved = c;
