@@ -95,7 +95,12 @@ tensors expected_of(const compiled& program_, const operands& given, const outco
   return expected;
 }
 
-std::string mismatch(const operands& given, const tensors& expected, const tensors& got, double tolerance) {
+namespace {
+
+/// size(greatest value of the tensor, exact value) is what an error is relative to.
+template <class Size>
+std::string mismatch_by(const operands& given, const tensors& expected, const tensors& got, double tolerance,
+                        Size size) {
   if (expected.size() != got.size()) return "other outputs than expected";
   for (const auto& [id, want] : expected) {
     const auto found = got.find(id);
@@ -103,21 +108,43 @@ std::string mismatch(const operands& given, const tensors& expected, const tenso
       return "no " + id + " of the expected extents";
     const auto declared = given.types.find(id);
     const dtype type = declared == given.types.end() ? given.usual : declared->second;
+    double greatest = 0;
+    for (const double each : want.values)
+      if (std::isfinite(each)) greatest = std::max(greatest, std::fabs(each));
     for (std::size_t i = 0; i < want.values.size(); ++i) {
       const double exact = want.values[i], value = found->second.values[i];
       if (value == rounded(type, exact) || (std::isnan(value) && std::isnan(exact))) continue;
       const double error = std::fabs(value - exact) - unit_roundoff(type) * std::fabs(exact);
-      if (!(error <= tolerance * std::max(1.0, std::fabs(exact))))
-        return message(id, "[", i, "]: expected ", exact, ", got ", value, " (", error, ")");
+      if (!(error <= tolerance * size(greatest, exact)))
+        return message(id, "[", i, "]: expected ", exact, ", got ", value, " (", error, " of a size of ",
+                       size(greatest, exact), ")");
     }
   }
   return "";
+}
+
+}  // namespace
+
+std::string mismatch(const operands& given, const tensors& expected, const tensors& got, double tolerance) {
+  return mismatch_by(given, expected, got, tolerance,
+                     [](double, double exact) { return std::max(1.0, std::fabs(exact)); });
+}
+std::string gradient_mismatch(const operands& given, const tensors& expected, const tensors& got,
+                              double tolerance) {
+  return mismatch_by(given, expected, got, tolerance, [](double greatest, double) { return greatest; });
 }
 
 std::string mismatch(const compiled& program_, const operands& given, double tolerance, const cpu& device) {
   const outcome got = run_on_cpu(program_, given, device);
   if (!got.intact) return "memory beside the outputs was written";
   return mismatch(given, expected_of(program_, given, got), got.outputs, tolerance);
+}
+
+std::string gradient_mismatch(const compiled& program_, const operands& given, double tolerance,
+                              const cpu& device) {
+  const outcome got = run_on_cpu(program_, given, device);
+  if (!got.intact) return "memory beside the outputs was written";
+  return gradient_mismatch(given, expected_of(program_, given, got), got.outputs, tolerance);
 }
 
 oracle_tensor random_tensor(std::mt19937& random, std::vector<std::int64_t> extents, double low,

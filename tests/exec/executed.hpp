@@ -90,6 +90,12 @@ tensors expected_of(const compiled& program_, const operands& given, const outco
 /// and past what rounding to its element type accounts for; empty where all are right.
 std::string mismatch(const operands& given, const tensors& expected, const tensors& got, double tolerance);
 
+/// As mismatch, relative to the greatest value of the tensor: a gradient's own size.
+std::string gradient_mismatch(const operands& given, const tensors& expected, const tensors& got,
+                              double tolerance);
+std::string gradient_mismatch(const compiled& program_, const operands& given, double tolerance,
+                              const cpu& device = {});
+
 /// The three in one: runs and compares with the oracle.
 std::string mismatch(const compiled& program_, const operands& given, double tolerance,
                      const cpu& device = {});

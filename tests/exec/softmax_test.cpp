@@ -112,11 +112,10 @@ std::string wrong_shares(const compiled& program_, operands given, bool features
   return wrong;
 }
 
-/// p (g - sum p g), each error relative to the terms.
-std::string wrong_gradient(const compiled& program_, operands given, bool features) {
-  const outcome got = run_on_cpu(program_, given);
-  const oracle_tensor &in = got.inputs.at("x"), &cotangent = got.inputs.at("dy");
-  std::string wrong = got.intact ? "" : "memory beside the outputs was written";
+/// Whether `got` is p (g - sum p g) within what its type allows, each error relative to the terms.
+std::string wrong_gradient(dtype type, const oracle_tensor& in, const oracle_tensor& cotangent,
+                           const oracle_tensor& got, bool features) {
+  std::string wrong;
   for_each_row(in.extents[0], in.extents[1], in.extents[2], features, [&](const auto& indices) {
     const std::vector<double> row = row_of(in, indices), p = shares_of(row), g = row_of(cotangent, indices);
     const double largest = largest_of(row);
@@ -126,11 +125,60 @@ std::string wrong_gradient(const compiled& program_, operands given, bool featur
       size += p[t] * std::fabs(g[t]);
     }
     for (std::size_t t = 0; t < p.size() && wrong.empty(); ++t)
-      wrong =
-          compare(given.usual, got.outputs.at("dx").values[indices[t]],
-                  {p[t] * (g[t] - sum), share_error(given.usual, p[t] * (std::fabs(g[t]) + size), largest)});
+      wrong = compare(type, got.values[indices[t]],
+                      {p[t] * (g[t] - sum), share_error(type, p[t] * (std::fabs(g[t]) + size), largest)});
   });
   return wrong;
+}
+std::string wrong_gradient(const compiled& program_, operands given, bool features) {
+  const outcome got = run_on_cpu(program_, given);
+  return got.intact ? wrong_gradient(given.usual, got.inputs.at("x"), got.inputs.at("dy"),
+                                     got.outputs.at("dx"), features)
+                    : "memory beside the outputs was written";
+}
+
+/// The shares over the sequence of a float32 tensor, times what `factor` gives for an element.
+template <class Factor> oracle_tensor shares_times(const oracle_tensor& in, Factor factor) {
+  oracle_tensor result = in;
+  for_each_row(in.extents[0], in.extents[1], in.extents[2], false, [&](const auto& indices) {
+    const std::vector<double> shares = shares_of(row_of(in, indices));
+    for (std::size_t t = 0; t < indices.size(); ++t)
+      result.values[indices[t]] = shares[t] * factor(indices[t]);
+  });
+  return result;
+}
+/// Whether a gradient is the sum over the batch of terms, its error relative to them; `batch` 1: each is one.
+std::string wrong_sums(const oracle_tensor& terms, std::int64_t batch, const oracle_tensor& got) {
+  const std::size_t count = got.values.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    double sum = 0, size = 0;
+    for (std::size_t each = 0; each < static_cast<std::size_t>(batch); ++each) {
+      sum += terms.values[each * count + i];
+      size += std::fabs(terms.values[each * count + i]);
+    }
+    const std::string wrong =
+        compare(dtype::float32, got.values[i], {sum, share_error(dtype::float32, size, 0)});
+    if (!wrong.empty()) return wrong;
+  }
+  return "";
+}
+
+/// The gradients of `rotated`: the shares' cotangent is dy c + dz s.
+void check_rotated(const operands& given) {
+  const outcome got = run_on_cpu(drotated_program, given);
+  const tensors& in = got.inputs;
+  const std::size_t positions = in.at("c").values.size();
+  oracle_tensor by_share = in.at("dy");
+  for (std::size_t i = 0; i < by_share.values.size(); ++i)
+    by_share.values[i] = in.at("dy").values[i] * in.at("c").values[i % positions] +
+                         in.at("dz").values[i] * in.at("s").values[i % positions];
+  CHECK(got.intact);
+  CHECK(wrong_gradient(dtype::float32, in.at("x"), by_share, got.outputs.at("dx"), false) == "");
+  for (const auto& [factor, gradient_of] : {std::pair{"dy", "dc"}, {"dz", "ds"}}) {
+    const oracle_tensor terms =
+        shares_times(in.at("x"), [&](std::size_t i) { return in.at(factor).values[i]; });
+    CHECK(wrong_sums(terms, terms.extents[0], got.outputs.at(gradient_of)) == "");
+  }
 }
 
 struct shape_case {
@@ -192,7 +240,17 @@ TEST_CASE("weighted sums that join the walk of a softmax", "[exec][softmax]") {
     given.inputs["v"] = random_tensor(random, {batch, length, width});
     CHECK(mismatch(pooled_program, given, 1e-5) == "");
     given.inputs["dy"] = random_tensor(random, {batch, width});
-    CHECK(mismatch(dpooled_program, given, 1e-5) == "");
+    const outcome pooled_back = run_on_cpu(dpooled_program, given);
+    const tensors& in = pooled_back.inputs;
+    const auto cotangent = [&](std::size_t i) {  // of the element's lane
+      const auto row = static_cast<std::size_t>(length * width), lanes = static_cast<std::size_t>(width);
+      return in.at("dy").values[i / row * lanes + i % lanes];
+    };
+    oracle_tensor by_share = in.at("v");
+    for (std::size_t i = 0; i < by_share.values.size(); ++i) by_share.values[i] *= cotangent(i);
+    CHECK(pooled_back.intact);
+    CHECK(wrong_gradient(dtype::float32, in.at("x"), by_share, pooled_back.outputs.at("dx"), false) == "");
+    CHECK(wrong_sums(shares_times(in.at("x"), cotangent), 1, pooled_back.outputs.at("dv")) == "");
     operands tangents;
     tangents.inputs["x"] = given.inputs["x"];
     tangents.inputs["tx"] = random_tensor(random, {batch, length, width});
@@ -201,7 +259,7 @@ TEST_CASE("weighted sums that join the walk of a softmax", "[exec][softmax]") {
     turned.inputs["x"] = given.inputs["x"];
     for (const char* each : {"dy", "dz"}) turned.inputs[each] = random_tensor(random, {batch, length, width});
     for (const char* each : {"c", "s"}) turned.inputs[each] = random_tensor(random, {length, width});
-    CHECK(mismatch(drotated_program, turned, 1e-5) == "");
+    check_rotated(turned);
   }
 }
 
