@@ -163,6 +163,60 @@ TEST_CASE("logcumsumexp's gradient at infinities and over the whole range", "[op
   CHECK(std::isnan(beyond[1]));
 }
 
+namespace {
+
+/// The gradients of a decayed sum of one sequence, in float32.
+struct decayed_gradients {
+  memory_of<float> dx, ddecay;
+
+  decayed_gradients(memory_of<float> x, memory_of<float> decay, memory_of<float> dy, bool log_decay = false)
+      : dx(x.size(), -7.0F), ddecay(decay.size(), -7.0F) {
+    const auto count = static_cast<std::int64_t>(x.size()), decays = static_cast<std::int64_t>(decay.size());
+    ops::decayed_sum_options options;
+    options.log_decay = log_decay;
+    ops::decayed_sum_gradients gradients;
+    gradients.y_cotangent = array::of(dy.data(), {count});
+    gradients.x_gradient = array::of(dx.data(), {count});
+    gradients.decay_gradient = array::of(ddecay.data(), {decays});
+    run_on_device([&](auto& device) {
+      ops::decayed_sum_backward(device, array::of(x.data(), {count}), array::of(decay.data(), {decays}), 0,
+                                gradients, options);
+    });
+  }
+};
+
+}  // namespace
+
+TEST_CASE("decayed_sum's gradient at infinities and over the whole range", "[ops][gradient]") {
+  const float infinity = std::numeric_limits<float>::infinity();
+  // By x it does not depend on x; by the decay it is what was carried times what comes back.
+  const decayed_gradients beyond({1, infinity, 2}, {0.5F, 0.5F, 0.5F}, {1, 1, 1});
+  CHECK(beyond.dx == memory_of<float>{1.75F, 1.5F, 1});
+  CHECK(beyond.ddecay == memory_of<float>{0, 1.5F, infinity});
+  const decayed_gradients below({-infinity, 0, 0}, {1, 0, 1}, {1, 1, 1});
+  CHECK(below.dx == memory_of<float>{1, 2, 1});
+  CHECK(below.ddecay[0] == 0);
+  CHECK(below.ddecay[1] == -infinity);
+  CHECK(std::isnan(below.ddecay[2]));  // 0 times infinity was carried
+  const decayed_gradients wide({3e38F, -3e38F, 3e38F}, {0.5F, 0.5F, 0.5F}, {0.25F, 0.25F, 0.25F});
+  CHECK(wide.dx == memory_of<float>{0.4375F, 0.375F, 0.25F});
+  CHECK(wide.ddecay == memory_of<float>{0, 3e38F * 0.375F, -1.5e38F * 0.25F});
+  const decayed_gradients tiny({1, 0x1p-100F, 1}, {1, 0x1p-100F, 0x1p100F}, {1, 1, 1});
+  CHECK(tiny.dx == memory_of<float>{2, 0x1p100F, 1});  // 1 + 2^-100 (1 + 2^100)
+  CHECK(tiny.ddecay == memory_of<float>{0, 0x1p100F, 0x1p-99F});
+  const decayed_gradients steep({1, 2, 3}, {1, 0.5F, 0}, {0, infinity, 1});
+  CHECK(steep.dx == memory_of<float>{infinity, infinity, 1});
+  CHECK(std::isnan(steep.ddecay[0]));  // nothing was carried, times infinity
+  CHECK((steep.ddecay[1] == infinity && steep.ddecay[2] == 2.5F));
+  // A logarithm of -inf is a decay of 0, which no logarithm near it changes.
+  const decayed_gradients forgotten({1, 2, 3}, {0, -infinity, 0}, {1, 1, 1}, true);
+  CHECK(forgotten.dx == memory_of<float>{1, 2, 1});
+  CHECK(forgotten.ddecay == memory_of<float>{0, 0, 2});
+  // Nothing is scanned: one decay for all has gradient 0.
+  CHECK(decayed_gradients({}, {0.5F}, {}).ddecay == memory_of<float>{0});
+  CHECK(decayed_gradients({}, {}, {}).dx.empty());
+}
+
 TEST_CASE("what the backward entries refuse", "[ops][gradient][errors]") {
   memory_of<float> values(12, 0.5F), other(12);
   memory_of<double> wide(12);
