@@ -117,7 +117,16 @@ TEST_CASE("explain states the carries that a scan can leave and its gradient fin
   CHECK(scan_of.carry_bytes == unit / 32);
   CHECK(planned.carry_bytes == scan_of.carry_bytes);
   CHECK(explain(scan_of).find("can leave carries for its gradient, 12.00 MiB") != std::string::npos);
-  CHECK(explain(planned).find("with carries that the scan left, 12.00 MiB, no workspace") !=
+  // A gradient that finds them reads x and dy once and writes dx: three units and the carries.
+  CHECK(moved_with_carries(planned) == 3 * unit + planned.carry_bytes);
+  CHECK(planned.workspace_with_carries == 0);
+  const std::string text = explain(planned);
+  CAPTURE(text);
+  CHECK(
+      text.find("; with carries that the scan left, 12.00 MiB, no workspace, and no first sweep: moves 1.14 "
+                "GiB\n") != std::string::npos);
+  CHECK(text.find("  peak memory, beside the inputs: outputs 384.00 MiB + workspace ") != std::string::npos);
+  CHECK(explain(scan_of).find("outputs 384.00 MiB + workspace 0 B; + 12.00 MiB where it leaves carries\n") !=
         std::string::npos);
   // One tile, look-back, pieces; and a program of two sweeps that is no gradient.
   CHECK(plan<rows>(h200, x = shape<bfloat16>(98304, 2048), y = shape<bfloat16>(98304, 2048)).carry_bytes ==

@@ -152,9 +152,9 @@ template <const program& P, class T> double error_of(const row_operands& operand
   return error_of<P, T>(operands, how{.backwards = backwards});
 }
 
-/// What the gradient of a log-sum may be off by. Exponentials err by their arguments' rounding, at most 2^-17,
-/// sums of a hundred thousand terms by less. Beside 16-bit operands a frame is rounded to 2^-22 of its size,
-/// the size of x, which is up to steps / 10 where x rises; it enters twice.
+/// What the gradient of a log-sum may be off by. Exponentials err by their arguments' rounding, at most
+/// 2^-17, sums of a hundred thousand terms by less. Beside 16-bit operands a frame is rounded to 2^-22 of its
+/// size, the size of x, which is up to steps / 10 where x rises; it enters twice.
 template <class T> double log_gradient_error(data kind, std::int64_t steps) {
   const double size = kind == data::rising ? 0.1 * static_cast<double>(steps) : 200;
   return 0x1p-14 + (sizeof(T) == 2 ? 0x1p-21 * size : 0.0);

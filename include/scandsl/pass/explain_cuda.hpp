@@ -1,4 +1,6 @@
 #pragma once
+#include <algorithm>
+
 #include "scandsl/pass/cuda_plan.hpp"
 #include "scandsl/pass/explain_text.hpp"
 
@@ -7,6 +9,7 @@ namespace scandsl {
 /// One sweep of a kernel on a GPU.
 struct cuda_sweep_summary {
   int operands_read = 0, operands_written = 0;
+  std::int64_t read_bytes = 0;      ///< from operands, where the sweep reads them itself
   std::int64_t saved_bytes = 0;     ///< of the carries with which it came to its tiles
   std::vector<int> computed_again;  ///< earlier sweeps, numbered from 0
   bool rotates = false;             ///< sines and cosines follow from those of the step before
@@ -27,13 +30,28 @@ struct cuda_plan {
   name id;
   cuda_device device;
   std::vector<cuda_kernel_summary> kernels;
-  std::int64_t floor_bytes = 0;  ///< every input read once, every output written once
-  std::int64_t moved_bytes = 0;  ///< what the kernels read and write, saved carries included
+  std::int64_t floor_bytes = 0;   ///< every input read once, every output written once
+  std::int64_t moved_bytes = 0;   ///< what the kernels read and write, saved carries included
+  std::int64_t output_bytes = 0;  ///< of its outputs
   std::int64_t workspace_bytes =
       0;  ///< saved carries, what is known of tiles or pieces, and what is held between kernels
   std::int64_t carry_bytes = 0;  ///< of carries that it can leave for its gradient, or a gradient find
+  std::int64_t workspace_with_carries = 0;  ///< where there are such carries
   bool is_gradient = false;
 };
+
+/// What it moves where it leaves or finds carries. Those stand for a gradient's first sweep, which does
+/// nothing but find them: it reads nothing then, and saves none.
+inline std::int64_t moved_with_carries(const cuda_plan& plan) {
+  const auto saves_first = [](const cuda_kernel_summary& k) {
+    return !k.sweeps.empty() && k.sweeps[0].saved_bytes > 0;
+  };
+  const auto found = std::find_if(plan.kernels.begin(), plan.kernels.end(), saves_first);
+  std::int64_t bytes = plan.moved_bytes + plan.carry_bytes;
+  if (plan.is_gradient && plan.carry_bytes > 0 && found != plan.kernels.end())
+    bytes -= found->sweeps[0].read_bytes + 2 * found->sweeps[0].saved_bytes;
+  return bytes;
+}
 
 namespace detail {
 
@@ -69,9 +87,19 @@ inline std::string sweep_text(const cuda_kernel_summary& k, int i) {
   return text + "\n";
 }
 
+inline std::string carries_text(const cuda_plan& plan) {
+  if (plan.carry_bytes == 0) return "";
+  if (!plan.is_gradient) return "; can leave carries for its gradient, " + size_text(plan.carry_bytes);
+  return joined("; with carries that the scan left, ", size_text(plan.carry_bytes), ", ",
+                plan.workspace_with_carries > 0 ? "workspace " + size_text(plan.workspace_with_carries)
+                                                : std::string("no workspace"),
+                ", and no first sweep: moves ", size_text(moved_with_carries(plan)));
+}
+
 }  // namespace detail
 
-/// The plan in words: schedule, what is saved and what computed again, bytes moved, floor, workspace.
+/// The plan in words: schedule, what is saved and what computed again, bytes moved, floor, workspace, and
+/// the memory that a run takes beside its inputs.
 inline std::string explain(const cuda_plan& plan) {
   std::string text =
       detail::joined(plan.id.view(), " on a GPU of ", plan.device.multiprocessors, " multiprocessors\n");
@@ -91,10 +119,11 @@ inline std::string explain(const cuda_plan& plan) {
                          "; floor (inputs once, outputs once) ", detail::size_text(plan.floor_bytes));
   if (plan.workspace_bytes > 0)
     text += detail::joined("; workspace ", detail::size_text(plan.workspace_bytes));
-  if (plan.carry_bytes > 0)
-    text += detail::joined(
-        plan.is_gradient ? "; with carries that the scan left, " : "; can leave carries for its gradient, ",
-        detail::size_text(plan.carry_bytes), plan.is_gradient ? ", no workspace, and no first sweep" : "");
+  text += detail::carries_text(plan) + "\n";
+  text += detail::joined("  peak memory, beside the inputs: outputs ", detail::size_text(plan.output_bytes),
+                         " + workspace ", detail::size_text(plan.workspace_bytes));
+  if (plan.carry_bytes > 0 && !plan.is_gradient)
+    text += detail::joined("; + ", detail::size_text(plan.carry_bytes), " where it leaves carries");
   return text + "\n";
 }
 

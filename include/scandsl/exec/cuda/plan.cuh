@@ -43,8 +43,9 @@ cuda_kernel_summary summarise(const program& p, const walk_table& table, const p
     for (int q = 0; q < S; ++q)
       if (replays<group>(S, q)) sweep.computed_again.push_back(q);
     if (!result.one_tile) {
-      result.read_bytes += bytes;
-      if (result.plan.pieces > 1 && !only_reduces<group, S>) result.read_bytes += bytes;
+      const bool twice = result.plan.pieces > 1 && !only_reduces<group, S>;
+      sweep.read_bytes = twice ? 2 * bytes : bytes;
+      result.read_bytes += sweep.read_bytes;
       using C = typename fast::compute;
       if constexpr (is_replayed<group>(S) && saved_count<group, C> > 0)
         sweep.saved_bytes = saved * kept_count<group, C, S> / saved_count<group, C>;
@@ -71,8 +72,10 @@ template <const program& P, class... B> cuda_plan plan(const cuda_device& device
   const iteration_space space = make_iteration_space(P, bound);
   cuda_plan result{P.id, device};
   for (int t = 0; t < P.tensors.count; ++t)
-    if (bound.tensors[static_cast<std::size_t>(t)].bound)
-      result.floor_bytes += detail::bytes_of(bound.tensors[static_cast<std::size_t>(t)].view);
+    if (const bound_tensor& each = bound.tensors[static_cast<std::size_t>(t)]; each.bound) {
+      result.floor_bytes += detail::bytes_of(each.view);
+      if (P.tensors[t].role == tensor_role::output) result.output_bytes += detail::bytes_of(each.view);
+    }
   result.is_gradient = P.is_gradient;
   cuda_detail::with_bound_types<P, B...>(
       bound, [&]<class C, class types>(std::type_identity<C>, std::type_identity<types>) {
@@ -85,7 +88,9 @@ template <const program& P, class... B> cuda_plan plan(const cuda_device& device
               result.moved_bytes += result.kernels.back().read_bytes + result.kernels.back().written_bytes;
             });
         result.workspace_bytes = cuda_detail::size_typed<P, C, types>(bound, space, false, device).bytes;
-        result.carry_bytes = cuda_detail::size_typed<P, C, types>(bound, space, true, device).carry_bytes;
+        const auto with_carries = cuda_detail::size_typed<P, C, types>(bound, space, true, device);
+        result.carry_bytes = with_carries.carry_bytes;
+        result.workspace_with_carries = with_carries.bytes;
       });
   return result;
 }
