@@ -158,9 +158,12 @@ template <unsigned Seed> void random_gradient_agrees() {
 }  // namespace
 
 TEST_CASE("gradients of random programs on the CPU", "[property][gradient]") {
+  random_gradient_agrees<12>();  // a decayed sum
   random_gradient_agrees<13>();
   random_gradient_agrees<19>();
   random_gradient_agrees<20>();
   random_gradient_agrees<24>();
   random_gradient_agrees<28>();
+  random_gradient_agrees<29>();  // three components, Welford's, packed sequences
+  random_gradient_agrees<35>();  // three components, a mean, packed sequences
 }
