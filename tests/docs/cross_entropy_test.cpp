@@ -34,6 +34,7 @@ constexpr auto with_gradient = value_and_gradient(cross_entropy, z);
 
 TEST_CASE("the derived gradient of cross entropy", "[docs]") {
   CHECK(describe(with_gradient) + "\n" == docs_test::golden("cross_entropy.txt", "gradient"));
+  CHECK(describe_latex(with_gradient) + "\n" == docs_test::golden("cross_entropy.txt", "gradient-latex"));
 }
 
 TEST_CASE("one kernel reads a chunk of logits and overwrites it by its gradient", "[docs]") {

@@ -4,6 +4,8 @@
 #include "../ops/chunk_cumsum_decay/program.hpp"
 #include "../ops/decayed_sum/program.hpp"
 #include "../ops/logcumsumexp/program.hpp"
+#include "../ops/lrpe_cosine/program.hpp"
+#include "../ops/md_lrpe_cosine/program.hpp"
 #include "docs/golden.hpp"
 #include "scandsl/scandsl.hpp"
 #include "support/catch.hpp"
@@ -27,6 +29,7 @@ constexpr tensor<"im"> im;
 constexpr tensor<"start"> start;
 constexpr tensor<"offsets"> offsets;
 constexpr tensor<"decay"> decay;
+constexpr tensor<"gate"> gate;
 
 // [doc:gradient]
 constexpr auto logcumsumexp = op<"logcumsumexp">(out<"y">(b, n) = scan(log_add_exp, over(n), x(b, n)));
@@ -65,6 +68,8 @@ constexpr auto packed_sum =
 constexpr auto packed =
     op<"packed">(out<"y">(n, d) = packed_sum, out<"end">(seq, d).optional() = last(packed_sum));
 constexpr auto weight = exp(x(b, n, d) - last(scan(log_add_exp, over(d), x(b, n, d))));
+constexpr auto gated_sum =
+    op<"gated_sum">(out<"y">(b, n, d) = silu(scan(decayed_sum, over(n), sigmoid(gate(b, n, d)), x(b, n, d))));
 constexpr auto attended = op<"attended">(out<"y">(b, n, d) = scan(decayed_sum, over(n), decay(d), weight));
 
 }  // namespace
@@ -80,6 +85,9 @@ TEST_CASE("gradients as they are printed", "[docs]") {
   check("op-logcumsumexp", gradient(ops::logcumsumexp_program::program));
   check("op-decayed_sum", gradient(ops::decayed_sum_program::program));
   check("op-chunk_cumsum_decay", gradient(ops::chunk_cumsum_decay_program::program));
+  check("op-lrpe_cosine", gradient(ops::lrpe_cosine_program::with_silu));
+  check("op-lrpe_cosine-softmax", gradient(ops::lrpe_cosine_program::softmax_features));
+  check("op-md_lrpe_cosine", gradient(ops::md_lrpe_cosine_program::program));
   check("softmax", gradient(row_softmax));
   check("running_sum", gradient(running_sum));
   check("bounded_sum", gradient(bounded_sum));
@@ -87,12 +95,14 @@ TEST_CASE("gradients as they are printed", "[docs]") {
   check("ring", gradient(ring));
   check("packed", gradient(packed));
   check("attended", gradient(attended));
+  check("gated_sum", gradient(gated_sum));
 }
 
 TEST_CASE("tangents and second order as they are printed", "[docs]") {
   CHECK(describe(jvp(logcumsumexp)) + "\n" == golden("gradients.txt", "logcumsumexp-jvp"));
   CHECK(describe_latex(jvp(logcumsumexp)) + "\n" == golden("gradients.txt", "logcumsumexp-jvp-latex"));
   CHECK(describe(ddlogcumsumexp) + "\n" == golden("gradients.txt", "logcumsumexp-twice"));
+  CHECK(describe_latex(ddlogcumsumexp) + "\n" == golden("gradients.txt", "logcumsumexp-twice-latex"));
 }
 
 TEST_CASE("a gradient is run as any program", "[docs]") {
@@ -114,4 +124,8 @@ TEST_CASE("a gradient reads its inputs once", "[docs]") {
                                                dy = shape<float>(1000, 2048), dx = shape<float>(1000, 2048));
   CHECK(planned.moved_bytes == planned.floor_bytes);  // x and dy read once, dx written once
   // [/doc:floor]
+  // Of two threads with AVX-512, wherever the test runs.
+  const cpu_plan shown = plan<dlogcumsumexp>(cpu_device{2, 16}, x = shape<float>(1000, 2048),
+                                             dy = shape<float>(1000, 2048), dx = shape<float>(1000, 2048));
+  CHECK(explain(shown) == golden("gradients.txt", "logcumsumexp-plan"));
 }

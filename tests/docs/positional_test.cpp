@@ -66,6 +66,10 @@ TEST_CASE("positional encodings print as the page shows them", "[docs][positions
   CHECK(golden("positional.txt", "gather") == describe(picked) + "\n" + describe(dpicked) + "\n");
   CHECK(golden("positional.txt", "grid") == describe(ops::md_lrpe_cosine_program::program) + "\n");
   CHECK(golden("positional.txt", "latex") == describe_latex(encoding) + "\n");
+  CHECK(golden("positional.txt", "dencoding-latex") == describe_latex(dencoding) + "\n");
+  CHECK(golden("positional.txt", "dpicked-latex") == describe_latex(dpicked) + "\n");
+  CHECK(golden("positional.txt", "dlayer") == describe(dlayer) + "\n");
+  CHECK(golden("positional.txt", "dlayer-latex") == describe_latex(dlayer) + "\n");
 }
 
 TEST_CASE("the fused layer is what it says, and its gradient too", "[docs][positions]") {

@@ -35,6 +35,7 @@ TEST_CASE("a softmax as it is printed", "[docs]") {
   CHECK(describe(over_sequence) + "\n" == golden("softmax.txt", "written"));
   CHECK(describe(prepare(over_sequence)) + "\n" == golden("softmax.txt", "prepared"));
   CHECK(describe(dover_sequence) + "\n" == golden("softmax.txt", "gradient"));
+  CHECK(describe_latex(dover_sequence) + "\n" == golden("softmax.txt", "gradient-latex"));
   CHECK(describe(prepare(dover_sequence)) + "\n" == golden("softmax.txt", "gradient-prepared"));
   CHECK(describe(prepare(pooled)) + "\n" == golden("softmax.txt", "pooled"));
 }

@@ -206,6 +206,7 @@ struct cpu_plan {
   std::int64_t floor_bytes = 0;    ///< every input read once, every output written once
   std::int64_t moved_bytes = 0;    ///< what the kernels read and write
   std::int64_t scratch_bytes = 0;  ///< held between kernels
+  std::int64_t output_bytes = 0;   ///< of its outputs
 };
 
 namespace detail {

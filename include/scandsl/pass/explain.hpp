@@ -39,8 +39,9 @@ inline std::string kernel_text(const cpu_plan& all, int index) {
 
 }  // namespace detail
 
-/// The plan in words: schedule, bytes moved, floor. With a bandwidth (bytes read plus written a second, as a
-/// copy reaches it) also the time that the floor takes.
+/// The plan in words: schedule, bytes moved, floor, and the memory that a run takes beside its inputs (tiles
+/// that the cache holds aside). With a bandwidth (bytes read plus written a second, as a copy reaches it)
+/// also the time that the floor takes.
 inline std::string explain(const cpu_plan& plan, double bytes_per_second = 0.0) {
   std::string text = detail::joined(plan.id.view(), " on the CPU: ", plan.device.threads,
                                     plan.device.threads == 1 ? " thread" : " threads", ", packs of ",
@@ -56,7 +57,9 @@ inline std::string explain(const cpu_plan& plan, double bytes_per_second = 0.0) 
                   1e3 * static_cast<double>(plan.floor_bytes) / bytes_per_second);
     text += buffer;
   }
-  return text + "\n";
+  return text + detail::joined("\n  peak memory, beside the inputs: outputs ",
+                               detail::size_text(plan.output_bytes), " + scratch ",
+                               detail::size_text(plan.scratch_bytes), "\n");
 }
 
 }  // namespace scandsl

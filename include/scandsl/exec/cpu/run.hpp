@@ -133,17 +133,18 @@ template <const program& P> void run(const cpu& executor, const problem& bound) 
   cpu_detail::run_bound<P, true>(executor, bound);
 }
 
-/// How run<P> with the same arguments would go. The views may be without memory: shape<float>(B, N, D).
-template <const program& P, class... B> cpu_plan plan(const cpu& executor, const B&... bindings) {
+/// How run<P> with the same arguments would go on a device like `device`. The views may be without memory:
+/// shape<float>(B, N, D).
+template <const program& P, class... B> cpu_plan plan(const cpu_device& device, const B&... bindings) {
   const problem bound = bind<P>(bindings...);
   const bool in_double = detail::computes_in_double(P, bound);
-  const cpu_device device{cpu_detail::threads_of(executor),
-                          in_double ? cpu_detail::pack_width<double> : cpu_detail::pack_width<float>};
-  cpu_plan result{P.id, device, in_double, {}, 0, 0, 0};
+  cpu_plan result{P.id, device, in_double, {}};
   const iteration_space space = make_iteration_space(P, bound);
   for (int t = 0; t < P.tensors.count; ++t)
-    if (bound.tensors[static_cast<std::size_t>(t)].bound)
-      result.floor_bytes += detail::bytes_of(bound.tensors[static_cast<std::size_t>(t)].view);
+    if (const bound_tensor& each = bound.tensors[static_cast<std::size_t>(t)]; each.bound) {
+      result.floor_bytes += detail::bytes_of(each.view);
+      if (P.tensors[t].role == tensor_role::output) result.output_bytes += detail::bytes_of(each.view);
+    }
   for_each_index(
       std::make_integer_sequence<int, kernels_of<P>.programs.count>{}, [&]<int K>(index_constant<K>) {
         const problem part = kernel_problem(P, bound, kernel_program<P, K>, space,
@@ -158,6 +159,13 @@ template <const program& P, class... B> cpu_plan plan(const cpu& executor, const
         result.scratch_bytes += written_scratch_bytes(kernel_program<P, K>, part);
       });
   return result;
+}
+/// On this machine.
+template <const program& P, class... B> cpu_plan plan(const cpu& executor, const B&... bindings) {
+  const bool in_double = detail::computes_in_double(P, bind<P>(bindings...));
+  return plan<P>(cpu_device{cpu_detail::threads_of(executor),
+                            in_double ? cpu_detail::pack_width<double> : cpu_detail::pack_width<float>},
+                 bindings...);
 }
 
 }  // namespace scandsl
