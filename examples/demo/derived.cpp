@@ -50,7 +50,7 @@ double largest_error(const float* values, const float* cotangents, const float* 
 
 bool run_derived_gradient() {
   heading("3. The gradient of logcumsumexp, derived");
-  std::puts("No line of it was written: gradient(logcumsumexp) is a program again. dy is y's cotangent:\n");
+  std::puts("gradient(logcumsumexp) is a program again, derived from the first. dy is y's cotangent:\n");
   print_block(describe(dlogcumsumexp));
   const auto count = static_cast<std::size_t>(rows.count());
   const auto values = std::make_unique_for_overwrite<float[]>(count),
