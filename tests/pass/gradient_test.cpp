@@ -338,14 +338,27 @@ TEST_CASE("a rule replaces the derived derivative", "[pass][gradient]") {
     CHECK(got.values[i] == Approx(5.0 * c.inputs["w"].values[i] * cotangents.at("y").values[i]));
 }
 
+namespace {
+
+random_case scaled_case() {
+  random_case c;
+  c.inputs = {{"x", values_of({2, 3, 4}, 1)}, {"w", values_of({4}, 2)}};
+  c.scalars = {{"t", 0.7}};
+  c.extents = {{"b", 2}, {"n", 3}, {"d", 4}};
+  return c;
+}
+
+}  // namespace
+
 TEST_CASE("an operand that lacks axes takes the sum along them", "[pass][gradient]") {
-  check_both_orders(scaled, [] {
-    random_case c;
-    c.inputs = {{"x", values_of({2, 3, 4}, 1)}, {"w", values_of({4}, 2)}};
-    c.scalars = {{"t", 0.7}};
-    c.extents = {{"b", 2}, {"n", 3}, {"d", 4}};
-    return c;
-  }());
+  check_both_orders(scaled, scaled_case());
+}
+
+TEST_CASE("the checks above notice a gradient that is missing", "[pass][gradient]") {
+  std::mt19937 random(3);
+  CHECK_THROWS_AS(derivative::difference_mismatch(scaled, gradient(scaled, x, t), scaled_case(), random),
+                  std::logic_error);
+  CHECK(derivative::difference_mismatch(scaled, gradient(scaled, x, w), scaled_case(), random) > 1e-3);
 }
 
 TEST_CASE("what lacks a name is refused", "[pass][gradient]") {

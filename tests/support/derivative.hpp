@@ -77,8 +77,8 @@ inline bool is_value(const program& p, int parameter) {
   bool found = false;
   for (const node& n : p.nodes)
     for (std::size_t i = 0; i < 3; ++i)
-      found = found || ((n.op == opcode::apply || n.op == opcode::sum) && n.kind == value_kind::real && reads(n.operand[i]) &&
-                        !(i == 0 && is_apply<primitive::select_op>(n)));
+      found = found || ((n.op == opcode::apply || n.op == opcode::sum) && n.kind == value_kind::real &&
+                        reads(n.operand[i]) && !(i == 0 && is_apply<primitive::select_op>(n)));
   for (const scan_decl& s : p.scans)
     for (int k = 0; k < s.components; ++k) found = found || reads(s.element[k]) || reads(s.initial[k]);
   for (const store_decl& each : p.stores) found = found || reads(each.value);
