@@ -260,6 +260,16 @@ const scan_case shapes[] = {{4, 65, 256}, {1, 129, 64}, {200, 200, 34}, {3, 450,
                             {2, 333, 20}, {1, 300, 7},  {2, 64, 128},   {64, 1157, 1},
                             {1, 2048, 1}, {0, 300, 8},  {3, 0, 8}};
 
+/// Runs one case; says whether carries went from the scan to its gradient.
+template <class Op, class T> bool check(const scan_case& what, bool with_carries) {
+  operands<T> o(what);
+  const bool used = run<Op>(o, with_carries);
+  INFO(what.name() << (used ? ", with carries" : ""));
+  CHECK(mismatch(Op(), o) == "");
+  CHECK((with_carries || !used));
+  return used;
+}
+
 /// Every shape, direction and kind of data, with carries and without.
 template <class Op, class T> int check_all(std::vector<data> kinds) {
   int carried = 0;
@@ -270,12 +280,7 @@ template <class Op, class T> int check_all(std::vector<data> kinds) {
           for (const bool with_carries : {true, false}) {
             what.reverse = reverse, what.exclusive = exclusive, what.kind = kind;
             what.seeded = (what.n + what.inner) % 2 == 0;
-            operands<T> o(what);
-            const bool used = run<Op>(o, with_carries);
-            INFO(what.name() << (used ? ", with carries" : ""));
-            CHECK(mismatch(Op(), o) == "");
-            CHECK((with_carries || !used));
-            carried += used;
+            carried += check<Op, T>(what, with_carries);
           }
   return carried;
 }
@@ -292,6 +297,18 @@ TEST_CASE("gradients begin with the carries that scans left", "[cuda][carries]")
   check_all<log_sums, float16>({data::near, data::with_empty});
   check_all<log_sums, double>(kinds);
   check_all<decayed_sums, double>({data::near});
+}
+
+TEST_CASE("gradients with carries and without, for compute-sanitizer", "[.sanitize]") {
+  for (const scan_case& what : {scan_case{1, 129, 64}, scan_case{2, 333, 20, true, true, data::wide, true},
+                                scan_case{3, 450, 72, false, false, data::with_empty}, scan_case{3, 1157, 1}})
+    for (const bool with_carries : {true, false}) {
+      check<log_sums, bfloat16>(what, with_carries);
+      check<log_sums, float>(what, with_carries);
+      if (what.kind != data::near) continue;
+      check<decayed_sums, bfloat16>(what, with_carries);
+      check<decayed_sums, float>(what, with_carries);
+    }
 }
 
 TEST_CASE("carries take 1/32 of what is scanned, in 16 bits", "[cuda][carries]") {

@@ -112,22 +112,12 @@ private:
   float scale = 3.0F;
 };
 
-}  // namespace
-
-TEST_CASE("rows that share sines and cosines", "[cuda][shared_rows]") {
-  for (encoding_case what :
-       {encoding_case{12, 700, 4, 64}, encoding_case{16, 600, 3, 128}, encoding_case{6, 2000, 3, 40},
-        encoding_case{2, 3000, 1, 1000}, encoding_case{5, 7001, 1, 136}, encoding_case{24, 1000, 3, 17}})
-    for (const bool wide : {false, true}) {
-      what.wide = wide;
-      encoding one(what);
-      one.run();
-      INFO(what.name());
-      CHECK(one.mismatch() == "");
-    }
+void check_encoding(const encoding_case& what) {
+  encoding one(what);
+  one.run();
+  INFO(what.name());
+  CHECK(one.mismatch() == "");
 }
-
-namespace {
 
 /// What is reduced along the positions: a softmax over them, or theta's gradient.
 std::string mismatch_along(const encoding_case& what, lrpe_activation act) {
@@ -207,27 +197,11 @@ std::string mismatch_along(const encoding_case& what, lrpe_activation act) {
   return "";
 }
 
-}  // namespace
-
-TEST_CASE("reductions along the positions, in parts", "[cuda][parts]") {
-  // Tiles, parts and vectors of lanes that are whole and that are not; one step more or less than a tile.
-  for (encoding_case what :
-       {encoding_case{12, 1000, 4, 64}, encoding_case{2, 129, 3, 128}, encoding_case{3, 127, 3, 33},
-        encoding_case{2, 2047, 5, 40}, encoding_case{1, 8192, 1, 8}, encoding_case{2, 700, 1, 1000},
-        encoding_case{5, 64, 2, 17}, encoding_case{16, 513, 12, 128}, encoding_case{1, 40001, 1, 24}})
-    for (const lrpe_activation act : {lrpe_activation::none, lrpe_activation::silu, lrpe_activation::softmax})
-      for (const bool wide : {false, true}) {
-        if (wide && act != lrpe_activation::softmax) continue;
-        what.wide = wide;
-        INFO(what.name() << ", activation " << static_cast<int>(act));
-        CHECK(mismatch_along(what, act) == "");
-      }
-}
-
-TEST_CASE("angles that turn along a tile of any length are within 2e-6", "[cuda][rotation]") {
-  // Every share of the softmax is 2^-12.
-  constexpr std::int64_t n = 4096, h = 3, d = 64;
-  memory_of<float> x(n * h * d, 0.5F), y(2 * n * h * d, 1e4F), theta(h * d);
+/// Of a softmax over a sequence of n equal numbers.
+void check_rotation(std::int64_t n) {
+  constexpr std::int64_t h = 3, d = 64;
+  const auto count = static_cast<std::size_t>(n * h * d);
+  memory_of<float> x(count, 0.5F), y(2 * count, 1e4F), theta(h * d);
   std::mt19937 random(1);
   for (float& each : theta) each = std::uniform_real_distribution<float>(0, 3)(random);
   for (const std::int64_t offset : {std::int64_t{0}, std::int64_t{1} << 20, (std::int64_t{1} << 24) - n}) {
@@ -251,4 +225,43 @@ TEST_CASE("angles that turn along a tile of any length are within 2e-6", "[cuda]
       }
     CHECK(most < 2e-6);
   }
+}
+
+}  // namespace
+
+TEST_CASE("rows that share sines and cosines", "[cuda][shared_rows]") {
+  for (encoding_case what :
+       {encoding_case{12, 700, 4, 64}, encoding_case{16, 600, 3, 128}, encoding_case{6, 2000, 3, 40},
+        encoding_case{2, 3000, 1, 1000}, encoding_case{5, 7001, 1, 136}, encoding_case{24, 1000, 3, 17}})
+    for (const bool wide : {false, true}) {
+      what.wide = wide;
+      check_encoding(what);
+    }
+}
+
+TEST_CASE("angles that turn along a tile of any length are within 2e-6", "[cuda][rotation]") {
+  check_rotation(4096);  // every share of the softmax is 2^-12
+}
+
+TEST_CASE("encodings, for compute-sanitizer", "[.sanitize]") {
+  for (const lrpe_activation act : {lrpe_activation::silu, lrpe_activation::softmax})
+    CHECK(mismatch_along({2, 300, 3, 40}, act) == "");
+  check_encoding({12, 700, 4, 64});  // so many rows that the same threads take several
+  check_encoding({2, 20, 3, 40, true});
+  check_rotation(512);
+}
+
+TEST_CASE("reductions along the positions, in parts", "[cuda][parts]") {
+  // Tiles, parts and vectors of lanes that are whole and that are not; one step more or less than a tile.
+  for (encoding_case what :
+       {encoding_case{12, 1000, 4, 64}, encoding_case{2, 129, 3, 128}, encoding_case{3, 127, 3, 33},
+        encoding_case{2, 2047, 5, 40}, encoding_case{1, 8192, 1, 8}, encoding_case{2, 700, 1, 1000},
+        encoding_case{5, 64, 2, 17}, encoding_case{16, 513, 12, 128}, encoding_case{1, 40001, 1, 24}})
+    for (const lrpe_activation act : {lrpe_activation::none, lrpe_activation::silu, lrpe_activation::softmax})
+      for (const bool wide : {false, true}) {
+        if (wide && act != lrpe_activation::softmax) continue;
+        what.wide = wide;
+        INFO(what.name() << ", activation " << static_cast<int>(act));
+        CHECK(mismatch_along(what, act) == "");
+      }
 }

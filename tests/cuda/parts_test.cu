@@ -117,3 +117,7 @@ TEST_CASE("a sum in parts, beside what is written at every step", "[cuda][parts]
 TEST_CASE("a softmax along a strided axis whose reduction is a kernel of its own", "[cuda][parts]") {
   for (const float scale : {1.0F, 50.0F}) compare<shares>(scale, 0);
 }
+TEST_CASE("parts, for compute-sanitizer", "[.sanitize]") {
+  CHECK(error_of<log_total, bfloat16>({2, 600, 40}, 50, 0) < 0x1p-8 + 2e-5);
+  CHECK(error_of<faded, float>({2, 600, 40}, 1, 3) < 2e-5);
+}

@@ -208,6 +208,27 @@ TEST_CASE("rows that end within a tile, and within a vector", "[cuda][rows]") {
     }
 }
 
+TEST_CASE("gradients of rows and strips of one tile and of several, for compute-sanitizer", "[.sanitize]") {
+  struct lanes {
+    std::int64_t count, steps;
+    bool strided;
+  };
+  for (const auto [count, steps, strided] :
+       {lanes{40, 264, false}, lanes{3, 1000, false}, lanes{2, 20001, false}, lanes{72, 50, true},
+        lanes{72, 450, true}})
+    for (const double backwards : {0.0, 1.0}) {
+      CAPTURE(count, steps, strided, backwards);
+      const how options{.backwards = backwards, .strided = strided};
+      for (const data kind : {data::plain, data::wide}) {
+        CHECK(error_of<log_gradient, float>({count, steps, kind}, options) <
+              log_gradient_error<float>(kind, steps));
+        CHECK(error_of<log_gradient, bfloat16>({count, steps, kind}, options) <
+              log_gradient_error<bfloat16>(kind, steps));
+      }
+      CHECK(error_of<decay_gradient, float>({count, steps, data::plain}, options) < decay_gradient_error);
+    }
+}
+
 TEST_CASE("rows of which the last tile would be mostly empty", "[cuda][rows]") {
   // So many that each has fewer threads.
   for (const double backwards : {0.0, 1.0})
