@@ -5,6 +5,8 @@ usage: bench/plot.py RESULTS.json...
 Writes RESULTS.svg next to each file, the same bytes for the same results. Needs matplotlib.
 """
 
+from __future__ import annotations
+
 import json
 import sys
 from pathlib import Path
@@ -31,13 +33,18 @@ class Workload(NamedTuple):
     case: str
     dtype: str
     shape: tuple
-    axis: int
+    axis: int | None
+    n: int | None  # of linear cross entropy: classes
+    pass_: str
 
     @property
     def label(self) -> str:
         shape = " x ".join(map(size_text, self.shape))
         case = "" if self.case == "none" else f"{self.case.replace('_', ' ')}, "
-        return f"{case}{shape} along {self.axis}, {self.dtype}"
+        axis = "" if self.axis is None else f" along {self.axis}"
+        classes = "" if self.n is None else f", {self.n} classes"
+        pass_ = "" if self.pass_ == "forward" else f", {self.pass_.replace('_', ' and ')}"
+        return f"{case}{shape}{axis}{classes}, {self.dtype}{pass_}"
 
 
 def size_text(size: int) -> str:
@@ -49,8 +56,11 @@ def workloads_of(rows: list) -> dict:
     """For each workload, in the file's order, the rows of its providers."""
     workloads = {}
     for row in rows:
-        key = Workload(row["op"], row["case"], row["dtype"], tuple(row["shape"]), row["axis"])
-        if row["provider"] in PROVIDERS:
+        shape = tuple(row["shape"])
+        key = Workload(
+            row["op"], row["case"], row["dtype"], shape, row["axis"], row.get("n"), row["pass"]
+        )
+        if row["provider"] in PROVIDERS and "of_copy" in row:
             workloads.setdefault(key, {})[row["provider"]] = row
     return workloads
 

@@ -31,8 +31,8 @@ void add_linear_cross_entropy(std::int64_t classes) {
   measure({"linear_cross_entropy",
            "none",
            "bf16",
-           {tokens, features, classes},
-           1,
+           {tokens, features},
+           {},
            bytes,
            with_workspace([=](auto& device, int call) {
              ops::linear_cross_entropy_gradients gradients;
@@ -42,7 +42,8 @@ void add_linear_cross_entropy(std::int64_t classes) {
                  device, operand<const T>(pool_x, {tokens, features}, call),
                  operand<const T>(pool_g, {classes, features}, call), target, array::of(loss, {}), gradients);
            }),
-           "both"});
+           "forward_backward",
+           classes});
 }
 
 }  // namespace

@@ -32,20 +32,23 @@ struct passes {
   int with_theta;         ///< ... where theta's gradient is wanted too
 };
 
-void add_lrpe(const char* variant, std::int64_t length, ops::lrpe_options options, passes units) {
+/// axis: that of a softmax.
+void add_lrpe(std::string variant, std::optional<int> axis, std::int64_t length, ops::lrpe_options options,
+              passes units) {
   using T = bfloat16;
   const std::vector<std::int64_t> shape = {batch, length, heads, features};
   const array theta = frequencies(features);
   const std::int64_t unit = count_of(shape) * 2;
   float* theta_gradient = nullptr;
   check(cudaMalloc(&theta_gradient, heads * features * sizeof(float)));
-  measure({"lrpe_cosine", variant, "bf16", shape, 3, units.forward * unit,
+  measure({"lrpe_cosine", variant, "bf16", shape, axis, units.forward * unit,
            with_workspace([=](auto& device, int call) {
              ops::lrpe_cosine(device, operand<T>(pool_x, shape, call), theta,
                               operand<T>(pool_y, doubled(shape), call), options);
            })});
+  const std::string of_theta = variant == "none" ? "theta_gradient" : variant + "_theta_gradient";
   for (const bool with_theta : {false, true})
-    measure({"lrpe_cosine", variant + std::string(with_theta ? "_theta" : ""), "bf16", shape, 3,
+    measure({"lrpe_cosine", with_theta ? of_theta : variant, "bf16", shape, axis,
              (with_theta ? units.with_theta : units.backward) * unit,
              with_workspace([=](auto& device, int call) {
                ops::lrpe_gradients gradients;
@@ -57,18 +60,26 @@ void add_lrpe(const char* variant, std::int64_t length, ops::lrpe_options option
              "backward"});
 }
 
-void add_md_lrpe(const char* variant, std::vector<std::int64_t> sizes, std::int64_t extra_tokens) {
+void add_md_lrpe(std::vector<std::int64_t> sizes, std::int64_t extra_tokens) {
   using T = bfloat16;
   const std::vector<std::int64_t> shape = {batch, heads, extra_tokens + count_of(sizes), features};
   const std::int64_t dimensions = static_cast<std::int64_t>(sizes.size()), unit = count_of(shape) * 2;
   const array theta = frequencies((features + dimensions - 1) / dimensions);
+  const std::string variant = std::to_string(dimensions) + "d_l" + std::to_string(extra_tokens);
   ops::md_lrpe_options options;
   options.extra_tokens = extra_tokens;
-  measure({"md_lrpe_cosine", variant, "bf16", shape, 3, 3 * unit, with_workspace([=](auto& device, int call) {
-             ops::md_lrpe_cosine(device, operand<T>(pool_x, shape, call), theta, sizes,
-                                 operand<T>(pool_y, doubled(shape), call), options);
-           })});
-  measure({"md_lrpe_cosine", variant, "bf16", shape, 3, 3 * unit, with_workspace([=](auto& device, int call) {
+  measure(
+      {"md_lrpe_cosine", variant, "bf16", shape, {}, 3 * unit, with_workspace([=](auto& device, int call) {
+         ops::md_lrpe_cosine(device, operand<T>(pool_x, shape, call), theta, sizes,
+                             operand<T>(pool_y, doubled(shape), call), options);
+       })});
+  measure({"md_lrpe_cosine",
+           variant,
+           "bf16",
+           shape,
+           {},
+           3 * unit,
+           with_workspace([=](auto& device, int call) {
              ops::lrpe_gradients gradients;
              gradients.y_cotangent = operand<const T>(pool_g, doubled(shape), call);
              gradients.x_gradient = operand<T>(pool_z, shape, call);
@@ -86,16 +97,15 @@ void add_encodings() {
   of_features.act = of_sequence.act = ops::lrpe_activation::softmax;
   of_sequence.act_dim = 1;
   for (const std::int64_t length : {8192, 32768}) {
-    add_lrpe("none", length, {}, {3, 3, 4});
-    add_lrpe("silu", length, silu, {3, 4, 4});
-    add_lrpe("softmax_features", length, of_features, {3, 4, 4});
-    add_lrpe("softmax_sequence", length, of_sequence, {4, 7, 7});
+    add_lrpe("none", {}, length, {}, {3, 3, 4});
+    add_lrpe("silu", {}, length, silu, {3, 4, 4});
+    add_lrpe("softmax_features", 3, length, of_features, {3, 4, 4});
+    add_lrpe("softmax_sequence", 1, length, of_sequence, {4, 7, 7});
   }
   for (const std::int64_t extra_tokens : {0, 10}) {
-    const std::string more = extra_tokens > 0 ? "_extra" : "";
-    add_md_lrpe(("1d" + more).c_str(), {32768}, extra_tokens);
-    add_md_lrpe(("2d" + more).c_str(), {128, 128}, extra_tokens);
-    add_md_lrpe(("3d" + more).c_str(), {32, 32, 32}, extra_tokens);
+    add_md_lrpe({32768}, extra_tokens);
+    add_md_lrpe({128, 128}, extra_tokens);
+    add_md_lrpe({32, 32, 32}, extra_tokens);
   }
 }
 

@@ -74,8 +74,17 @@ void measure(const row& r) {
     name += (i > 0 ? "x" : "") + std::to_string(r.shape[i]);
     shape += (i > 0 ? ", " : "") + std::to_string(r.shape[i]);
   }
-  name += "/axis" + std::to_string(r.axis) + "/" + r.pass;
   shape += "]";
+  // The fields of a row that say what was run, as bench/README.md names them.
+  std::string what = R"("op": ")" + r.op + R"(", "pass": ")" + r.pass + R"(", "case": ")" + r.variant +
+                     R"(", "dtype": ")" + r.dtype + R"(", "shape": )" + shape + R"(, "axis": )" +
+                     (r.axis ? std::to_string(*r.axis) : "null");
+  if (r.classes > 0) {
+    name += "/v" + std::to_string(r.classes);
+    what += R"(, "n": )" + std::to_string(r.classes);
+  }
+  if (r.axis) name += "/axis" + std::to_string(*r.axis);
+  name += "/" + r.pass;
   if (!filter.empty() && name.find(filter) == std::string::npos) return;
   const auto moment = [] {
     cudaEvent_t event;
@@ -120,11 +129,9 @@ void measure(const row& r) {
   }
   const double ms = median(ours), copy_ms = median(copies), mib = static_cast<double>(r.bytes) / (1 << 20);
   const auto print = [&](const char* provider, double time) {
-    std::printf("{\"op\": \"%s\", \"pass\": \"%s\", \"case\": \"%s\", \"dtype\": \"%s\", \"shape\": %s, "
-                "\"axis\": %d, \"provider\": \"%s\", \"ms\": %.4g, \"gbs\": %.4g, \"of_copy\": %.3f, "
-                "\"mib\": %.4g}\n",
-                r.op.c_str(), r.pass.c_str(), r.variant.c_str(), r.dtype.c_str(), shape.c_str(), r.axis,
-                provider, time, static_cast<double>(r.bytes) / time * 1e-6, copy_ms / time, mib);
+    std::printf("{%s, \"provider\": \"%s\", \"ms\": %.4g, \"gbs\": %.4g, \"of_copy\": %.3f, \"mib\": %.4g}\n",
+                what.c_str(), provider, time, static_cast<double>(r.bytes) / time * 1e-6, copy_ms / time,
+                mib);
   };
   print("scandsl", ms);
   print("copy", copy_ms);

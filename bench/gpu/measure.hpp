@@ -34,10 +34,11 @@ inline pool pool_x, pool_decay, pool_y, pool_g, pool_z;
 struct row {
   std::string op, variant, dtype;
   std::vector<std::int64_t> shape;
-  int axis;
+  std::optional<int> axis;  ///< the scanned one, if any
   std::int64_t bytes;
   std::function<void(int)> call;
   std::string pass = "forward";
+  std::int64_t classes = 0;  ///< of linear cross entropy
 };
 /// Rows whose names do not contain it are left out.
 inline std::string filter;
