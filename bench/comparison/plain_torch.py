@@ -60,8 +60,10 @@ def md_lrpe_angles(theta: Tensor, features: int, grid: tuple[int, ...], extra_to
 def function(work: Workload):
     """The op of a workload as a function of its inputs by name; None where torch has nothing for it."""
     op, axis, options = work.case.op, work.case.axis, work.case.options
-    if op == "logcumsumexp":
+    if op in ("logcumsumexp", "log_add_exp"):
         return lambda x: torch.logcumsumexp(x, axis)
+    if op == "plain_sum":
+        return lambda x: x.cumsum(axis)
     if op == "decayed_sum":
         return None
     if op == "chunk_cumsum_decay":

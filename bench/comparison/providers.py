@@ -169,7 +169,7 @@ PROVIDERS: dict[str, Callable[[Workload, str], Call]] = {
 SLOW_TO_START = ("cut_cross_entropy", "quack_2048", "quack_6144", "torch_compile")
 # What each can run at all, so that a result has no rows for the rest.
 SERVES = {
-    "torch": tuple(op for op in OPS if op != "decayed_sum"),
+    "torch": (*(op for op in OPS if op != "decayed_sum"), "plain_sum", "log_add_exp"),
     "scandsl_angles": ("md_lrpe_cosine",),
     "triton": ("logcumsumexp", "chunk_cumsum_decay", "lrpe_cosine", "md_lrpe_cosine"),
     "fla": ("chunk_cumsum_decay", "linear_cross_entropy"),

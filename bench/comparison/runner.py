@@ -63,21 +63,8 @@ class Runner:
 
     def rows_of_pass(self, job: Job, call: providers.Call, pass_: str, checked: Row) -> list[Row]:
         machine, work = self.machine, job.work
-        machine.clear()
-
-        def another() -> Callable[[], object]:
-            return timed_call(work, call, pass_, machine.name)
-
-        first = another()
-        first()
-        machine.clear()
-        peak = machine.peak(job.provider, first)
         moved = work.bytes(pass_)
-        sets = timing.sets_needed(machine, moved)
-        sets = max(1, min(sets, int(machine.memory_bytes / 4 / (peak or 4 * moved))))
-        rotation = timing.Rotation([first, *(another() for _ in range(sets - 1))])
-        for _ in range(sets):
-            rotation()
+        rotation, peak = rotation_of(machine, job, call, pass_, moved)
         products = work.flops is not None
         copy = None if products else timing.copy_of(machine, moved)
         # Products heat a GPU. On the CPU a process waits for every page of memory that it has not had before.
@@ -131,6 +118,30 @@ class Runner:
             raise
         except Exception as error:  # some peers refuse sizes as small as this
             return {"unchecked": reason_of(error)}
+
+
+def rotation_of(
+    machine: timing.Gpu | timing.Cpu, job: Job, call: providers.Call, pass_: str, moved: float
+) -> tuple[timing.Rotation, float | None]:
+    """The pass on so many sets of operands that none is in the cache, each run once, and its peak of memory.
+
+    moved: bytes, of one call.
+    """
+
+    def another() -> Callable[[], object]:
+        return timed_call(job.work, call, pass_, machine.name)
+
+    machine.clear()
+    first = another()
+    first()
+    machine.clear()
+    peak = machine.peak(job.provider, first)
+    sets = timing.sets_needed(machine, moved)
+    sets = max(1, min(sets, int(machine.memory_bytes / 4 / (peak or 4 * moved))))
+    rotation = timing.Rotation([first, *(another() for _ in range(sets - 1))])
+    for _ in range(sets):
+        rotation()
+    return rotation, peak
 
 
 def timed_call(work: Workload, call: providers.Call, pass_: str, device: str) -> Callable[[], object]:

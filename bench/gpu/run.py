@@ -1,103 +1,174 @@
 #!/usr/bin/env python3
 """Runs the GPU benchmarks and writes one result file, as bench/README.md describes it.
 
-usage: bench/gpu/run.py EXECUTABLE OUTPUT.json    EXECUTABLE: build/bench/bench/gpu/scandsl_gpu_bench
+usage: bench/gpu/run.py EXECUTABLE OUTPUT.json [SECONDS]
+EXECUTABLE: build/bench/bench/scandsl_gpu_bench
 
-Where PyTorch is installed with CUDA, its own functions are timed on the same shapes, eager and compiled.
+Where PyTorch is installed with CUDA, its own functions are timed on the same workloads, eager and compiled,
+as bench/compare.py times them. After SECONDS (500 if not given) what has not run is left out with a reason.
 """
 
+from __future__ import annotations
+
 import json
-import statistics
+import os
 import subprocess
 import sys
+import threading
+import time
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import result_file  # noqa: E402
+from comparison.workloads import CASES, Case, Workload  # noqa: E402
+
+if TYPE_CHECKING:  # these import torch
+    from comparison import runner, timing
+
+SECONDS = 500.0
+PROVIDERS = ("torch", "torch_compile")
+# One long row, which the published tables do not have.
+ROWS = tuple(
+    Case(op, "none", {"b": None, "n": None}, "n", (), {"forward": 2}) for op in ("plain_sum", "log_add_exp")
+)
 
 
-def torch_rows(ours: list[dict]) -> list[dict]:
-    """Rows of torch and torch_compile for the shapes of `ours`, with the same count of bytes."""
+def workload_of(row: dict) -> Workload | None:
+    """The comparison's workload of a row; None where it has none (a scan that leaves carries)."""
+    name = row["case"].removesuffix("_theta_gradient")
+    for case in (*CASES, *ROWS):
+        if [case.op, case.name, case.axis] != [row["op"], name, row["axis"]]:
+            continue
+        if name != row["case"]:
+            case = replace(case, name=row["case"], options={**case.options, "theta_gradient": True})
+        axes = dict(zip(case.axes, row["shape"]))
+        extra, dims = case.options.get("extra_tokens", 0), case.options.get("dims", 1)
+        n = row["n"] if "n" in row else round((axes["n"] - extra) ** (1 / dims))
+        return Workload(replace(case, dtype=row["dtype"]), n, axes)
+    return None
+
+
+class TorchRows:
+    """The rows of torch and torch_compile, one after the other.
+
+    ours: the rows of scandsl. Whatever has no time yet has a reason.
+    """
+
+    def __init__(self, ours: list[dict]) -> None:
+        from comparison import providers
+        from comparison.runner import Job
+
+        jobs = [
+            (row, Job(work, provider))
+            for row in ours
+            if (work := workload_of(row))
+            for provider in PROVIDERS
+            if providers.serves(provider, row["op"])
+        ]
+        first: dict[tuple, dict] = {}
+        for row, job in jobs:
+            first.setdefault((job.case.op, job.case.name, job.case.axis, row["pass"]), row)
+
+        def turn(row_and_job: tuple) -> tuple:
+            """Compiling may take all the time that there is: eager calls before it, then every case once.
+
+            Associative scans, which may not come back, last.
+            """
+            row, job = row_and_job
+            return PROVIDERS.index(job.provider), job.case.op == "decayed_sum", row not in first.values()
+
+        self.jobs = sorted(jobs, key=turn)
+        self.rows = [
+            {**{name: row[name] for name in job.key(row["pass"]) if name in row}, "provider": job.provider}
+            for row, job in self.jobs
+        ]
+        for row in self.rows:
+            row["reason"] = "the time was over"
+
+    def run(self, machine: timing.Gpu | timing.Cpu, until: float) -> None:
+        from comparison.runner import reason_of
+
+        for (row, job), result in zip(self.jobs, self.rows):
+            if time.monotonic() > until:
+                return
+            try:
+                ms = milliseconds(machine, job, row)
+                speed = row["ms"] / ms
+                result.update(ms=ms, gbs=row["gbs"] * speed, of_copy=row["of_copy"] * speed)
+                result.update({name: float(f"{result[name]:.4g}") for name in ("ms", "gbs", "of_copy")})
+                result["mib"] = row["mib"]
+                del result["reason"]
+            except Exception as error:  # one that fails leaves its reason, and the others go on
+                result["reason"] = reason_of(error)
+            print_row(result)
+            machine.keeps(job.provider)
+
+
+def milliseconds(machine: timing.Gpu | timing.Cpu, job: runner.Job, row: dict) -> float:
+    """Of a call, several of which the host queues before the GPU starts."""
+    from comparison import providers, timing
+    from comparison.runner import rotation_of
+
+    call = providers.PROVIDERS[job.provider](job.work, machine.name)
+    rotation, _ = rotation_of(machine, job, call, row["pass"], row["mib"] * 2**20)
+    return timing.measure(machine, rotation, None, timing.Effort(0.1, 5, sample=0.01)).ms
+
+
+def print_row(row: dict) -> None:
+    n = f"n = {row['n']}" if "n" in row else ""
+    axis = "" if row["axis"] is None else row["axis"]
+    what = f"{row['op']:20} {row['case']:30} {row['dtype']:5} {row['shape']!s:22} {n}{axis} {row['pass']}"
+    ms = f"{row['ms']:9.4g} ms  {row['of_copy']:.3f} of copy" if "ms" in row else row["reason"]
+    print(f"{what} {row['provider']:14} {ms}", flush=True)
+
+
+def versions() -> dict:
+    found = {
+        "nvcc": result_file.command("sh", "-c", "nvcc --version | tail -n 1"),
+        "driver": result_file.gpu_driver(),
+    }
+    if torch := torch_with_cuda():
+        found["torch"] = torch.__version__
+    return found
+
+
+def torch_with_cuda():
+    """The module; None where there is none that has a GPU."""
     try:
         import torch
     except ImportError:
-        return []
-    if not torch.cuda.is_available():
-        return []
-    dtypes = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
-
-    def chunk_sum(x, reverse):
-        chunks = x.unflatten(1, (-1, 128))
-        if not reverse:
-            return chunks.cumsum(2).flatten(1, 2)
-        return chunks.flip(2).cumsum(2).flip(2).flatten(1, 2)
-
-    def function(row):
-        axis = row["axis"]
-        if row["op"] in ("logcumsumexp", "log_add_exp"):
-            return lambda x: torch.logcumsumexp(x, axis)
-        if row["op"] == "plain_sum":
-            return lambda x: x.cumsum(axis)
-        if row["op"] == "chunk_cumsum_decay":
-            return lambda x: chunk_sum(x, row["case"] == "reverse")
-        return None  # torch has no decayed sum
-
-    rows = []
-    for row in ours:
-        eager = function(row)
-        if eager is None:
-            continue
-        torch.compiler.reset()  # else many shapes reach the limit of recompilations and run eagerly
-        for provider, call in (("torch", eager), ("torch_compile", torch.compile(eager, dynamic=False))):
-            inputs = [torch.randn(row["shape"], device="cuda").to(dtypes[row["dtype"]]) for _ in range(2)]
-            backward = row["pass"] == "backward"
-            cotangent = torch.randn_like(inputs[0]) if backward else None
-            times = []
-            try:
-                for i in range(12):
-                    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-                    x = inputs[i % 2].requires_grad_(backward)
-                    y = call(x) if backward else None
-                    begin.record()
-                    if backward:
-                        torch.autograd.grad(y, x, cotangent)
-                    else:
-                        call(x)
-                    end.record()
-                    end.synchronize()
-                    if i >= 2:
-                        times.append(begin.elapsed_time(end))
-            except (RuntimeError, torch.OutOfMemoryError) as reason:
-                print(f"{row['op']} {row['shape']}: {provider} left out: {reason}", file=sys.stderr)
-                continue
-            ms = statistics.median(times)
-            ratio = row["of_copy"] * row["ms"] / ms
-            gbs = row["gbs"] * row["ms"] / ms
-            rows.append({**row, "provider": provider, "ms": ms, "gbs": gbs, "of_copy": round(ratio, 4)})
-            del inputs
-            torch.cuda.empty_cache()
-    return rows
+        return None
+    return torch if torch.cuda.is_available() else None
 
 
-def main() -> None:
-    executable, output = sys.argv[1:3]
+def main(executable: str, output: str, seconds: float = SECONDS) -> None:
+    until = time.monotonic() + float(seconds)
     printed = subprocess.run([executable], stdout=subprocess.PIPE, text=True, check=True).stdout
     rows = [json.loads(line) for line in printed.splitlines()]
-    rows += torch_rows([row for row in rows if row["provider"] == "scandsl"])
-    versions = {"nvcc": result_file.command("sh", "-c", "nvcc --version | tail -n 1")}
-    versions["driver"] = result_file.gpu_driver()
-    try:
-        import torch
-
-        versions["torch"] = torch.__version__
-    except ImportError:
-        pass
-    result = result_file.new("gpu", {"gpu": result_file.gpu_name()}, versions)
-    result_file.write(Path(output), {**result, "rows": rows})
     for row in rows:
-        what = f"{row['op']:20} {row['case']:14} {row['dtype']:5} {row['shape']!s:22} {row['axis']}"
-        print(f"{what} {row['provider']:14} {row['ms']:9.4g} ms  {row['of_copy']:.3f} of copy")
+        print_row(row)
+    result = result_file.new("gpu", {"gpu": result_file.gpu_name()}, versions())
+    result["rows"] = rows
+    if torch_with_cuda():
+        from comparison import timing
+
+        beside = TorchRows([row for row in rows if row["provider"] == "scandsl"])
+        result["rows"] = rows + beside.rows
+
+        def give_up() -> None:
+            """While a call does not come back, which may be one that compiles for minutes."""
+            result_file.write(Path(output), result)
+            os._exit(0)
+
+        watch = threading.Timer(max(until + 20 - time.monotonic(), 0), give_up)
+        watch.daemon = True
+        watch.start()
+        beside.run(timing.Gpu(), until)
+        watch.cancel()
+    result_file.write(Path(output), result)
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -1,0 +1,80 @@
+"""bench/gpu/run.py: what its rows are called, and who runs them beside scandsl."""
+
+import importlib.util
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+
+from conftest import PROJECT
+
+sys.path.insert(0, str(PROJECT / "bench"))
+
+import result_file  # noqa: E402
+from comparison import timing  # noqa: E402
+from comparison.workloads import CASES  # noqa: E402
+
+SPEC = importlib.util.spec_from_file_location("gpu_run", PROJECT / "bench/gpu/run.py")
+gpu_run = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(gpu_run)
+
+RESULTS = sorted((PROJECT / "bench/results").glob("*.json"))
+KERNELS = result_file.read(PROJECT / "bench/results/h200-kernels.json")["rows"]
+OURS = [row for row in KERNELS if row["provider"] == "scandsl"]
+
+
+@pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.stem)
+def test_all_files_have_one_vocabulary(path) -> None:
+    cases = {(case.op, case.name, case.axis) for case in (*CASES, *gpu_run.ROWS)}
+    cases |= {(op, f"{name}_theta_gradient", axis) for op, name, axis in cases if op == "lrpe_cosine"}
+    # Of the GPU alone.
+    cases |= {("logcumsumexp", "leaving_carries", 1)}
+    for row in result_file.read(path)["rows"]:
+        assert (row["op"], row["case"], row["axis"]) in cases, row
+        together = row["op"] == "linear_cross_entropy"
+        assert row["pass"] in (("forward_backward",) if together else ("forward", "backward")), row
+        assert ("n" in row) or not together
+
+
+def test_rows_are_workloads_of_their_size() -> None:
+    for row in OURS:
+        work = gpu_run.workload_of(row)
+        if row["case"] == "leaving_carries":  # nothing of torch's leaves any
+            assert work is None
+            continue
+        key = work.key(row["pass"])
+        assert {**key, **{name: row[name] for name in key if name in row}} == key
+        if row["pass"] in work.case.units:
+            assert row["mib"] == pytest.approx(work.bytes(row["pass"]) / 2**20, rel=2e-4)
+        if "theta_gradient" in row["case"]:
+            assert work.case.differentiable == ("x", "theta")
+
+
+def test_torch_runs_each_workload_once() -> None:
+    rows = gpu_run.TorchRows(OURS).rows
+    assert len({str(row) for row in rows}) == len(rows)
+    assert all(row["reason"] and "ms" not in row for row in rows)
+    eager, compiled = ({row["op"] for row in rows if row["provider"] == name} for name in gpu_run.PROVIDERS)
+    assert compiled == {row["op"] for row in OURS}
+    assert eager == compiled - {"decayed_sum"}
+    providers = [row["provider"] for row in rows]
+    assert providers == sorted(providers, key=gpu_run.PROVIDERS.index)
+
+
+def test_times_and_reasons(monkeypatch) -> None:
+    effort = timing.Effort(0.0, 1)
+    monkeypatch.setattr(timing, "Effort", lambda *_, **__: effort)
+    beside = gpu_run.TorchRows([row for row in OURS if "8192" in str(row["shape"])])
+    small, seen = [], set()
+    for row, job in beside.jobs:
+        if job.provider == "torch" and (row["op"], row["pass"]) not in seen:
+            seen.add((row["op"], row["pass"]))
+            small.append((row, replace(job, work=job.work.small())))
+    beside.jobs = [*small, (small[0][0], replace(small[0][1], provider="nobody"))]
+    beside.run(timing.Cpu(), time.monotonic() + 60)
+    done = beside.rows[: len(small)]
+    assert len(done) >= 5
+    assert all(row["ms"] > 0 and row["of_copy"] > 0 and "reason" not in row for row in done)
+    assert beside.rows[len(small)]["reason"] == "KeyError: 'nobody'"
+    assert beside.rows[len(small) + 1]["reason"] == "the time was over"
