@@ -407,6 +407,20 @@ TEST_CASE("memory for carries of another size is refused, and not used where the
   CHECK(mismatch(log_sums(), rows) == "");
 }
 
+TEST_CASE("a workspace that is too small is refused, and nothing is written", "[cuda][carries]") {
+  operands<float> o({20, 200, 34});
+  cuda_sizing size;
+  decayed_sums::backward(size, o);
+  REQUIRE(size.bytes > 0);  // for the states with which sweeps come to tiles
+  o.workspace.assign(static_cast<std::size_t>(size.bytes), std::byte{0});
+  cuda less{nullptr, {o.workspace.data(), size.bytes - 1}}, none{nullptr};
+  CHECK_THROWS_AS(decayed_sums::backward(less, o), argument_error);
+  CHECK_THROWS_AS(decayed_sums::backward(none, o), argument_error);
+  must(cudaDeviceSynchronize());
+  for (const memory_of<float>* each : {&o.dx, &o.ddecay})
+    CHECK(std::all_of(each->begin(), each->end(), [](float value) { return value == 1e4F; }));
+}
+
 TEST_CASE("a scan and its gradient in a graph, replayed on changing data", "[cuda][carries][replay]") {
   CHECK(replay<decayed_sums>(300) == "");
   CHECK(replay<log_sums>(100) == "");
