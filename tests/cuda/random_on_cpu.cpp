@@ -18,6 +18,9 @@ template <class C, unsigned... Seed> runs compile_for_cpu(seeds<Seed...>) {
 }  // namespace
 
 runs float_on_cpu() { return compile_for_cpu<float>(float_seeds{}); }
+// Of 16 bits are operands only.
+runs bfloat16_on_cpu() { return compile_for_cpu<float>(bfloat16_seeds{}); }
+runs float16_on_cpu() { return compile_for_cpu<float>(float16_seeds{}); }
 runs double_on_cpu() { return compile_for_cpu<double>(double_seeds{}); }
 
 }  // namespace random_programs

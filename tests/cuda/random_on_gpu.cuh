@@ -4,23 +4,21 @@
 
 namespace random_programs {
 
-/// The programs of the seeds, with the kernels for elements T and arithmetic in C.
-template <class C, class T, unsigned... Seed> runs compile_for_gpu(seeds<Seed...>) {
-  constexpr auto one = []<unsigned S>(std::integral_constant<unsigned, S>) {
-    constexpr const program& p = generate::random_program<S>;
-    const auto run = [](const cpu&, const problem& bound) {
-      using types = cuda_detail::uniform_types<T>;
-      const iteration_space space = validate(p, bound, works_in_place<generate::random_program<S>>());
-      const auto workspace_on = [&](const cuda_device& device) {
-        return cuda_detail::size_typed<generate::random_program<S>, C, types>(bound, space, false, device)
-            .bytes;
-      };
-      look_backs += workspace_on(gpu::planned_device()) > workspace_on(cuda_device{0, 1});
-      gpu::run_over_copies<generate::random_program<S>, C, types>(bound);
+/// P with the kernels for elements T and arithmetic in C.
+template <const program& P, class C, class T> exec_test::compiled compile_one() {
+  const auto run = [](const cpu&, const problem& bound) {
+    using types = cuda_detail::uniform_types<T>;
+    const iteration_space space = validate(P, bound, works_in_place<P>());
+    const auto workspace_on = [&](const cuda_device& device) {
+      return cuda_detail::size_typed<P, C, types>(bound, space, false, device).bytes;
     };
-    return exec_test::compiled{&p, run, run};
+    look_backs += workspace_on(gpu::planned_device()) > workspace_on(cuda_device{0, 1});
+    gpu::run_over_copies<P, C, types>(bound);
   };
-  return {one(std::integral_constant<unsigned, Seed>{})...};
+  return {&P, run, run};
+}
+template <class C, class T, unsigned... Seed> runs compile_for_gpu(seeds<Seed...>) {
+  return {compile_one<generate::random_program<Seed>, C, T>()...};
 }
 
 }  // namespace random_programs

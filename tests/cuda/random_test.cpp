@@ -2,6 +2,7 @@
 
 #include "cuda/random_programs.hpp"
 #include "support/catch.hpp"
+#include "support/derivative.hpp"
 
 using namespace exec_test;
 using namespace random_programs;
@@ -38,27 +39,70 @@ void scatter(const program& p, operands& given, std::mt19937& random) {
   }
 }
 
-/// With the oracle and, where they are given, with the same programs on the CPU.
+/// Operands of a random case, as `type`; in odd rounds their layouts are drawn, too.
+operands operands_of(const program& p, const generate::random_case& c, dtype type, unsigned round,
+                     std::mt19937& random) {
+  operands given;
+  given.inputs = c.inputs;
+  given.scalars = c.scalars;
+  given.extents = c.extents;
+  given.usual = type;
+  if (round % 2 == 1) scatter(p, given, random);
+  return given;
+}
+
+/// With the oracle and with the same programs on the CPU. Of 16 bits two results that are right may be
+/// neighbouring numbers.
 void compare(const runs& on_gpu, const runs& on_cpu, dtype type, double tolerance) {
+  const double rounded_twice = size_of(type) == 2 ? unit_roundoff(type) : 0;
   std::mt19937 random(31);
   for (std::size_t i = 0; i < on_gpu.size(); ++i)
     for (const generate::sizes& size : shapes)
       for (unsigned round = 0; round < 4; ++round) {
         const program& p = *on_gpu[i].p;
-        const generate::random_case c = generate::make_case(p, size, round);
-        operands given;
-        given.inputs = c.inputs;
-        given.scalars = c.scalars;
-        given.extents = c.extents;
-        given.usual = type;
-        if (round % 2 == 1) scatter(p, given, random);
+        const operands given = operands_of(p, generate::make_case(p, size, round), type, round, random);
         INFO("program " << i << ", " << size.batch << " x " << size.length << " x " << size.width
                         << ", round " << round);
         const outcome got = run_on_cpu(on_gpu[i], given);
         CHECK(got.intact);
         CHECK(mismatch(given, expected_of(on_gpu[i], given, got), got.outputs, tolerance) == "");
-        if (!on_cpu.empty())
-          CHECK(mismatch(given, run_on_cpu(on_cpu.at(i), given).outputs, got.outputs, tolerance) == "");
+        CHECK(mismatch(given, run_on_cpu(on_cpu.at(i), given).outputs, got.outputs,
+                       tolerance + rounded_twice) == "");
+      }
+}
+
+/// Each relative to its greatest value, where that is above 1: a gradient is a sum, whose terms may cancel.
+tensors relative(tensors values, const tensors& sizes) {
+  for (auto& [id, each] : values) {
+    double most = 1;
+    for (const double value : sizes.at(id).values) most = std::max(most, std::fabs(value));
+    for (double& value : each.values) value /= most;
+  }
+  return values;
+}
+
+/// Gradients of `sources` with the oracle.
+void compare_gradients(const runs& on_gpu, std::initializer_list<const program*> sources) {
+  std::mt19937 random(32);
+  for (std::size_t i = 0; i < on_gpu.size(); ++i)
+    for (const generate::sizes& size : shapes)
+      for (unsigned round = 0; round < 2; ++round) {
+        const program& source = *sources.begin()[i];
+        generate::random_case c = generate::make_case(source, size, round);
+        derivative::spread(source, c, random);
+        for (const auto& [id, values] :
+             derivative::random_like(derivative::outputs_of(source, c), "d", random))
+          c.inputs[id] = values;
+        const program& p = *on_gpu[i].p;
+        const operands given = operands_of(p, derivative::restricted_to(p, c), dtype::float32, round, random);
+        INFO("gradient " << i << ", " << size.batch << " x " << size.length << " x " << size.width
+                         << ", round " << round);
+        const outcome got = run_on_cpu(on_gpu[i], given);
+        CHECK(got.intact);
+        const tensors expected = expected_of(on_gpu[i], given, got);
+        const auto longest = static_cast<double>(std::max({size.batch, size.length, size.width}));
+        CHECK(mismatch(given, relative(expected, expected), relative(got.outputs, expected),
+                       1e-5 + 2 * longest * unit_roundoff(dtype::float32)) == "");
       }
 }
 
@@ -77,9 +121,18 @@ TEST_CASE("random programs in float64 agree with the oracle and with the CPU", "
   compare(double_on_gpu(), double_on_cpu(), dtype::float64, 1e-9);
   CHECK(looked_back_where_wanted());
 }
-// Not with the CPU: two results that are right may round to neighbouring numbers.
-TEST_CASE("a random program in bfloat16 agrees with the oracle to its rounding", "[cuda][property]") {
+TEST_CASE("a random program in bfloat16 agrees with the oracle and with the CPU to its rounding",
+          "[cuda][property]") {
   look_backs = 0;
-  compare(bfloat16_on_gpu(), {}, dtype::bfloat16, 1e-4);
+  compare(bfloat16_on_gpu(), bfloat16_on_cpu(), dtype::bfloat16, 1e-4);
   CHECK(looked_back_where_wanted());
+}
+TEST_CASE("a random program in float16 agrees with the oracle and with the CPU to its rounding",
+          "[cuda][property]") {
+  look_backs = 0;
+  compare(float16_on_gpu(), float16_on_cpu(), dtype::float16, 1e-4);
+  CHECK(looked_back_where_wanted());
+}
+TEST_CASE("gradients of random programs agree with the oracle", "[cuda][property]") {
+  compare_gradients(gradients_on_gpu(), {&generate::random_program<12>, &generate::random_program<24>});
 }
