@@ -1,32 +1,62 @@
 """The machine code of the CUDA kernels is what the design counts on.
 
 usage: kernel_facts.py --all|--sample LIBRARY
-LIBRARY holds kernels for sm_90, all that the ops have or a sample. It must not have more kernels or bytes
-than MOST_KERNELS and MOST_BYTES.
-Each kernel must keep within the registers that its launch bounds leave. The kernels that nearly all work
-goes through (HOT) must read no register back from local memory, and must read and write global memory 16
-bytes at a time, but for what SPILLS and NARROW list. The code of functions that are not inlined is left
-out: those are the slow ways (walk_on, fold_in_order, gather_elements and others). Exits with 77 where
-cuobjdump and nvdisasm are not to be had.
+LIBRARY holds kernels for sm_90, all that the ops have or a sample: of some programs, for one element type.
+- No program may have more kernels for a type than MOST_OF_A_PROGRAM, and all of them no more kernels or bytes
+  than MOST_KERNELS and MOST_BYTES. How many there are in all is known where all are compiled, which a
+  machine without a GPU does not do: how many a program has varies too much to add it up from a sample.
+- Registers must leave room for as many warps on a multiprocessor as WARPS says; less hides less of the
+  memory's latency, and a policy or launch bounds that changed show here.
+- The kernels that nearly all work goes through (HOT) must not keep registers in local memory, and must move
+  nearly all bytes of global memory 16 at a time (SHARES), but for what SPILLS and NARROW list. An operand of
+  two that was read or written element by element would halve its share. What falls short of 1 are the ways
+  beside the vectors, states that blocks tell each other, and what is read once a lane.
+The code of functions that are not inlined is left out: those are the slow ways (walk_on, fold_in_order,
+gather_elements and others). Exits with 77 where cuobjdump and nvdisasm are not to be had.
 """
 
 import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Optional
 
 ARCHITECTURE = "sm_90"
 MOST_KERNELS = 400
+MOST_OF_A_PROGRAM = 8  # for one element type: rows and strips of one tile and of more, pieces, look-back
 MOST_BYTES = 48 << 20  # without debug information
 REGISTERS_OF_A_MULTIPROCESSOR = 65536
+REGISTERS_AT_A_TIME = 8  # a thread's number is rounded up to a multiple
+# In front of the call of a slow way, which takes more arguments than there are registers for.
+ARGUMENT_STORES = 20
 
 HOT = {"one_tile_kernel", "stream_kernel", "piece_kernel", "lookback_kernel", "scale_vectors"}
 SLOW = {"walk_kernel", "scale_elements"}  # walk_kernel calls walk_on and does nothing else
 
+# Warps that registers leave room for on a multiprocessor, at least. The first line that fits a kernel's name
+# counts.
+WARPS = [
+    ("* piece *", 16),  # one block
+    ("* lookback *", 18),  # two blocks and their messengers
+    ("* strip*", 12),  # three blocks of 128 threads
+    ("*", 16),  # two blocks of 256 threads
+]
+# Shares of the bytes that are read and written 16 at a time, at least. The first line that fits counts; where
+# none does, any share above 0 will do.
+SHARES = [
+    # Programs of several sweeps: two lanes a thread and many steps, for each sweep joins the threads. Whole
+    # blocks bring their operands together, 16 bytes a copy.
+    ("* strip<2, *", 0.2, 0.0),
+    ("* piece strip*", 0.6, 0.15),
+    ("* lookback row*", 0.4, 0.45),
+    ("* strip*", 0.5, 0.7),
+    ("* row*", 0.7, 0.95),
+]
 # Hot kernels that read registers back from local memory, and at how many places at most. The counts are nvcc
 # 13.0's, rounded up a little for other releases. The first line that fits a kernel's name counts.
 SPILLS = [
@@ -63,9 +93,8 @@ NARROW = [
     # What a sum along a lane gives is one number.
     "decayed_sum.gradient_per_lane *",
     "*lrpe_cosine.*_dtheta *",
-    "linear_cross_entropy*",
-    # Programs of several sweeps: two lanes a thread and many steps, for each sweep joins the threads.
-    "* strip<2, *",
+    "linear_cross_entropy.*_loss *",
+    "linear_cross_entropy.totals *",
 ]
 
 
@@ -76,11 +105,32 @@ class Kernel:
     kind: str  # the template's name
     name: str  # of op, elements, kind and arrangement
     registers: int = 0
-    most_registers: int = 0  # that the launch bounds leave; 255 where there are none
     threads: int = 0  # of a block at most; 0 where there are no launch bounds
     refills: int = 0  # instructions that read local memory
-    wide_reads: int = 0  # of global memory, 16 bytes a thread or more
-    wide_writes: int = 0
+    spills: int = 0  # ... that write it
+    bytes_read: int = 0  # of global memory, by a thread that takes each instruction once
+    bytes_written: int = 0
+    wide_bytes_read: int = 0  # ... 16 at a time or more
+    wide_bytes_written: int = 0
+
+    @property
+    def warps(self) -> int:
+        """That registers leave room for on a multiprocessor."""
+        of_thread = -(-self.registers // REGISTERS_AT_A_TIME) * REGISTERS_AT_A_TIME
+        return REGISTERS_OF_A_MULTIPROCESSOR // max(of_thread * self.threads, 1) * self.threads // 32
+
+    @property
+    def read_share(self) -> float:
+        return self.wide_bytes_read / max(self.bytes_read, 1)
+
+    @property
+    def write_share(self) -> float:
+        return self.wide_bytes_written / max(self.bytes_written, 1)
+
+    @property
+    def program(self) -> str:
+        """The program with its element type."""
+        return self.name.split(f" {self.kind.removesuffix('_kernel')}")[0]
 
 
 @dataclass
@@ -120,6 +170,22 @@ INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]+\*/\s+\{?\s*(?:@!?U?P\w+\s+)?([A-Z][A
 NUMBER = re.compile(r"\.(?:short|word)\s+(0x[0-9a-f]+)")
 
 
+WIDTHS = {"128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
+
+
+def count(kernel: Kernel, base: str, *modifiers: str) -> None:
+    """Adds an instruction of the kernel's own to what it reads and writes."""
+    kernel.refills += base == "LDL"
+    kernel.spills += base == "STL"
+    width = next((WIDTHS[each] for each in modifiers if each in WIDTHS), 4)
+    if base in ("LDG", "LDGSTS"):
+        kernel.bytes_read += width
+        kernel.wide_bytes_read += width if width == 16 else 0
+    elif base == "STG":
+        kernel.bytes_written += width
+        kernel.wide_bytes_written += width if width == 16 else 0
+
+
 def read_code(listing: str, kernels: dict) -> None:
     """Adds to `kernels`, by their symbols, what nvdisasm's listing of one file says of them."""
     kernel, symbol, attribute = None, "", ""
@@ -134,19 +200,14 @@ def read_code(listing: str, kernels: dict) -> None:
             if "nvinfo : " in line:
                 attribute = line.split("nvinfo : ")[1].strip()
             elif attribute and (number := NUMBER.search(line)):
-                if attribute == "EIATTR_MAXREG_COUNT":
-                    kernel.most_registers = int(number[1], 16)
-                elif attribute == "EIATTR_MAX_THREADS":
+                if attribute == "EIATTR_MAX_THREADS":
                     kernel.threads = int(number[1], 16)
                 attribute = ""
         elif match := FUNCTION.match(line):
             own = match[1] == symbol
         elif own and (match := INSTRUCTION.match(line)):
-            base, _, rest = match[1].partition(".")
-            wide = "128" in rest.split(".")
-            kernel.refills += base == "LDL"
-            kernel.wide_reads += base in ("LDG", "LDGSTS") and wide or base in ("UBLKCP", "UTMALDG")
-            kernel.wide_writes += base == "STG" and wide or base == "UTMASTG"
+            count(kernel, *match[1].split("."))
+
 
 
 def read_library(library: Path, tools: Path) -> Library:
@@ -173,18 +234,26 @@ def complaints(library: Library) -> Iterator[str]:
         yield f"{len(library.kernels)} kernels; at most {MOST_KERNELS}"
     if library.bytes > MOST_BYTES:
         yield f"{library.bytes} bytes without debug information; at most {MOST_BYTES}"
+    programs = Counter(kernel.program for kernel in library.kernels if kernel.kind in HOT)
+    for program, kernels in programs.items():
+        if kernels > MOST_OF_A_PROGRAM:
+            yield f"{program}: {kernels} kernels; at most {MOST_OF_A_PROGRAM}"
     for kernel in library.kernels:
         for complaint in [*complaints_of_registers(kernel), *complaints_of_code(kernel)]:
             yield f"{kernel.name}: {complaint}"
 
 
+def first_of(table: list, kernel: Kernel) -> Optional[tuple]:
+    """What the table's first line that fits the kernel's name says."""
+    return next((line[1:] for line in table if fnmatchcase(kernel.name, line[0])), None)
+
+
 def complaints_of_registers(kernel: Kernel) -> Iterator[str]:
+    (least,) = first_of(WARPS, kernel)
     if kernel.threads == 0:
         yield "no launch bounds"
-    elif kernel.registers > kernel.most_registers:
-        yield f"{kernel.registers} registers; its launch bounds leave {kernel.most_registers}"
-    elif kernel.registers * kernel.threads > REGISTERS_OF_A_MULTIPROCESSOR:
-        yield f"{kernel.registers} registers for each of {kernel.threads} threads"
+    elif kernel.warps < least:
+        yield f"{kernel.registers} registers leave room for {kernel.warps} warps; at least {least} are wanted"
 
 
 def complaints_of_code(kernel: Kernel) -> Iterator[str]:
@@ -192,20 +261,23 @@ def complaints_of_code(kernel: Kernel) -> Iterator[str]:
         return
     if kernel.kind not in HOT:
         yield "neither among the hot kernels nor among the slow ones"
-    allowed = next((most for pattern, most in SPILLS if fnmatchcase(kernel.name, pattern)), 0)
+    (allowed,) = first_of(SPILLS, kernel) or (0,)
     if kernel.refills > allowed:
         yield f"{kernel.refills} instructions read local memory, of {allowed} that the table grants"
+    if kernel.spills > (most := max(allowed, ARGUMENT_STORES)):
+        yield f"{kernel.spills} instructions write local memory, of {most} that are granted"
     if any(fnmatchcase(kernel.name, pattern) for pattern in NARROW):
         return
-    if kernel.wide_reads == 0:
-        yield "no read of 16 bytes"
-    if kernel.wide_writes == 0:
-        yield "no write of 16 bytes"
+    reads, writes = first_of(SHARES, kernel) or (1e-9, 1e-9)
+    for share, least, what in ((kernel.read_share, reads, "read"), (kernel.write_share, writes, "write")):
+        if share < least:
+            text = f"{what} of 16 bytes"
+            yield f"no {text}" if share == 0 else f"{text}: {share:.2f} of the bytes; at least {least}"
 
 
 def stale(library: Library) -> Iterator[str]:
     """Lines of the tables that fit no kernel."""
-    for pattern in [each for each, _ in SPILLS] + NARROW:
+    for pattern in [line[0] for line in SPILLS + SHARES + WARPS] + NARROW:
         if not any(fnmatchcase(kernel.name, pattern) for kernel in library.kernels):
             yield f"no kernel is called {pattern}: take the line out of the table"
 
@@ -223,8 +295,9 @@ def main(extent: str, path: str) -> int:
     library = read_library(Path(path), tools())
     for kernel in sorted(library.kernels, key=lambda each: each.name):
         print(
-            f"{kernel.name:55} {kernel.registers:3} of {kernel.most_registers:3} registers, "
-            f"{kernel.refills:3} refills, {kernel.wide_reads:2} wide reads, {kernel.wide_writes} wide writes"
+            f"{kernel.name:66} {kernel.registers:3} registers, {kernel.warps:2} warps, "
+            f"{kernel.spills:3} spills, {kernel.refills:3} refills, "
+            f"16 bytes at a time: {kernel.read_share:.2f} of reads, {kernel.write_share:.2f} of writes"
         )
     judged = library if extent == "--all" else Library(0, library.kernels)  # a sample is not compressed
     found = [*complaints(judged), *(stale(library) if extent == "--all" else [])]

@@ -69,7 +69,12 @@ class Compiled(unittest.TestCase):
     def test_faults_are_found(self):
         for name, *expected in [
             ("one_tile_kernel<1>", "no read of 16 bytes", "no write of 16 bytes"),
-            ("one_tile_kernel<2>", "instructions read local memory, of 0 that", "no read of 16 bytes"),
+            (
+                "one_tile_kernel<2>",
+                "instructions read local memory, of 0 that",
+                "instructions write local memory, of 20 that",
+                "no read of 16 bytes",
+            ),
             ("walk_kernel", "no launch bounds"),
             ("unheard_of", "neither among the hot kernels nor"),
         ]:
@@ -82,19 +87,28 @@ class Compiled(unittest.TestCase):
 
 class Written(unittest.TestCase):
     def kernel(self, **fields) -> Kernel:
-        right = {"registers": 80, "most_registers": 80, "threads": 256, "wide_reads": 1, "wide_writes": 1}
-        return Kernel(**{"kind": "stream_kernel", "name": "sum float stream row<4, 4, 0>", **right, **fields})
+        right = {"registers": 80, "threads": 256, "bytes_read": 100, "bytes_written": 100}
+        wide = {"wide_bytes_read": 100, "wide_bytes_written": 100}
+        named = {"kind": "stream_kernel", "name": "sum float stream row<4, 4, 0>"}
+        return Kernel(**{**named, **right, **wide, **fields})
 
     def complaints(self, size: int = 1, count: int = 1, **fields) -> int:
         return len(list(kernel_facts.complaints(Library(size, [self.kernel(**fields)] * count))))
 
+    def complaints_of_programs(self, programs: int, kernels: int) -> int:
+        names = [f"sum{i} float stream row<4, 4, 0>" for i in range(programs)] * kernels
+        return len(list(kernel_facts.complaints(Library(1, [self.kernel(name=name) for name in names]))))
+
     def test_limits(self):
-        self.assertEqual(self.complaints(count=kernel_facts.MOST_KERNELS), 0)
-        self.assertEqual(self.complaints(count=kernel_facts.MOST_KERNELS + 1), 1)
+        most = kernel_facts.MOST_OF_A_PROGRAM
+        self.assertEqual(self.complaints_of_programs(kernel_facts.MOST_KERNELS // most, most), 0)
+        self.assertEqual(self.complaints_of_programs(kernel_facts.MOST_KERNELS // most + 1, most), 1)
+        self.assertEqual(self.complaints_of_programs(2, most + 1), 2)
         self.assertEqual(self.complaints(size=kernel_facts.MOST_BYTES), 0)
         self.assertEqual(self.complaints(size=kernel_facts.MOST_BYTES + 1), 1)
         self.assertEqual(self.complaints(count=0), 1)
-        self.assertEqual(self.complaints(registers=81), 1)
+        self.assertEqual(self.complaints(registers=128), 0)
+        self.assertEqual(self.complaints(registers=129), 1)  # one block of 256 threads, for 136 are taken
         self.assertEqual(self.complaints(registers=80, threads=1024), 1)
 
     def test_tables(self):
@@ -102,10 +116,22 @@ class Written(unittest.TestCase):
         name = pattern.replace("*", "x")
         self.assertEqual(self.complaints(name=name, refills=most), 0)
         self.assertEqual(self.complaints(name=name, refills=most + 1), 1)
+        self.assertEqual(self.complaints(spills=kernel_facts.ARGUMENT_STORES), 0)
+        self.assertEqual(self.complaints(spills=kernel_facts.ARGUMENT_STORES + 1), 1)
         narrow = kernel_facts.NARROW[0].replace("*", "x")
-        self.assertEqual(self.complaints(name=narrow, wide_reads=0, wide_writes=0), 0)
-        lines = len(kernel_facts.SPILLS) + len(kernel_facts.NARROW)
-        self.assertEqual(len(list(kernel_facts.stale(Library(1, [self.kernel()])))), lines)
+        self.assertEqual(self.complaints(name=narrow, wide_bytes_read=0, wide_bytes_written=0), 0)
+        tables = (kernel_facts.SPILLS, kernel_facts.SHARES, kernel_facts.WARPS, kernel_facts.NARROW)
+        # A row fits a line of SHARES and the last one of WARPS.
+        unfit = list(kernel_facts.stale(Library(1, [self.kernel()])))
+        self.assertEqual(len(unfit), sum(map(len, tables)) - 2)
+
+    def test_shares(self):
+        self.assertEqual(self.complaints(wide_bytes_read=70, wide_bytes_written=95), 0)
+        self.assertEqual(self.complaints(wide_bytes_read=69), 1)
+        self.assertEqual(self.complaints(wide_bytes_written=94), 1)
+        strip = "sum float stream strip<4, 4, 128>"
+        self.assertEqual(self.complaints(name=strip, wide_bytes_read=50, wide_bytes_written=70), 0)
+        self.assertEqual(self.complaints(name=strip, wide_bytes_read=49), 1)
 
     def test_names(self):
         here = "scandsl::cuda_detail"
