@@ -27,8 +27,8 @@ constexpr auto over_n = scan(plain_sum, over(n), x(b, n, d));
 constexpr program one_scan = op<"one">(out<"y">(b, n, d) = over_n, out<"last">(d, b) = last(over_n));
 constexpr program softmax_scan = op<"softmax">(out<"y">(b, n, d) = scan(plain_sum, over(n), over_d));
 constexpr program softmax_alone = op<"softmax_alone">(out<"y">(b, n, d) = over_d);
-constexpr program beside = op<"beside">(out<"y">(b, n, d) = x(b, n, d) * w(n),
-                                        out<"t">(b, n) = sum(over(d), x(b, n, d)));
+constexpr program beside =
+    op<"beside">(out<"y">(b, n, d) = x(b, n, d) * w(n), out<"t">(b, n) = sum(over(d), x(b, n, d)));
 constexpr program one_walk = op<"shared">(out<"y">(b, n, d) = scan(maximum, over(n).reversed(), over_n) +
                                                               scan(product, over(n), x(b, n, d)));
 constexpr program two_walks =
@@ -143,9 +143,8 @@ TEST_CASE("the kernels, run one after the other, are the program", "[split]") {
     while (static_cast<std::int64_t>(result.values.size()) < size) result.values.push_back(draw(random));
     return result;
   };
-  for (const program* p :
-       {&one_scan, &softmax_scan, &one_walk, &two_walks, &two_spaces, &total, &packed, &map, &broadcast,
-        &softmax_alone, &beside}) {
+  for (const program* p : {&one_scan, &softmax_scan, &one_walk, &two_walks, &two_spaces, &total, &packed,
+                           &map, &broadcast, &softmax_alone, &beside}) {
     const program pruned = prune(*p);
     const tensors all{{"x", values({2, 6, 3})},
                       {"w", values({6})},
