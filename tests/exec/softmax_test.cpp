@@ -174,10 +174,10 @@ void check_rotated(const operands& given) {
                          in.at("dz").values[i] * in.at("s").values[i % positions];
   CHECK(got.intact);
   CHECK(wrong_gradient(dtype::float32, in.at("x"), by_share, got.outputs.at("dx"), false) == "");
-  for (const auto& [factor, gradient_of] : {std::pair{"dy", "dc"}, {"dz", "ds"}}) {
-    const oracle_tensor terms =
-        shares_times(in.at("x"), [&](std::size_t i) { return in.at(factor).values[i]; });
-    CHECK(wrong_sums(terms, terms.extents[0], got.outputs.at(gradient_of)) == "");
+  for (const bool sines : {false, true}) {
+    const oracle_tensor& factor = in.at(sines ? "dz" : "dy");
+    const oracle_tensor terms = shares_times(in.at("x"), [&](std::size_t i) { return factor.values[i]; });
+    CHECK(wrong_sums(terms, terms.extents[0], got.outputs.at(sines ? "ds" : "dc")) == "");
   }
 }
 
