@@ -1,6 +1,7 @@
 #include "scandsl/pass/cuda_plan.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -133,6 +134,31 @@ TEST_CASE("where there are lanes enough, a thread reduces its lanes alone", "[pa
   CHECK(plan_for<reduced>({{many, 1}}, {{12, many}}).lane_threads == 256);
   CHECK(plan_for<reduced>({{2048, 1}}, {{12, 2048}}).lane_threads < 256);
   CHECK(plan_for<summed>({{many, 1}}, {{12, many}}).lane_threads < 256);  // a tile holds all of the scan
+}
+
+TEST_CASE("reductions are cut into parts in the order of their addresses", "[pass][cuda]") {
+  cuda_tile_shape shape{8, 8, 256, 8};
+  shape.parts = true;
+  const auto plan = [&](std::int64_t batch, std::int64_t steps, std::int64_t lanes) {
+    const program& p = kernel_program<reduced, 0>;
+    problem bound = unbound_problem(p);
+    const auto bind = [&](const char* id, int rank, std::int64_t apart) {
+      bound.tensors[static_cast<std::size_t>(p.find_tensor(make_name(id)))] = {
+          true,
+          {nullptr, dtype::bfloat16, true, rank, {dims{{batch, apart}, {lanes, 1}}, dims{{steps, lanes}}}}};
+    };
+    bind("x", 2, steps * lanes);
+    bind("y", 1, lanes);
+    return plan_cuda_kernel(p, kernel_table<reduced, 0>, bound, make_iteration_space(p, bound), shape, {});
+  };
+  CHECK(plan(12, 8192, 1536).side == 1536 / 8);  // parts of one sequence come before the next sequence
+  CHECK(plan(12, 8192, 1536).pieces > 1);
+  CHECK(plan(3, 8192, 40).side == 3 * 5);  // else most of a block were idle
+  CHECK(plan(1, std::int64_t{1} << 30, 64).pieces <= cuda_part_policy::most_parts);
+  CHECK(plan(12, 100, 1536).pieces == 1);
+  for (const auto [batch, steps, lanes] :
+       {std::array<std::int64_t, 3>{0, 8192, 64}, {4, 8192, 0}, {4, 0, 64}, {1, 1, 1}})
+    CHECK(plan(batch, steps, lanes).pieces == 1);
 }
 
 TEST_CASE("what is computed once for all steps is computed once where there are blocks enough",

@@ -328,7 +328,7 @@ inline void consider_parts(const program& p, const walk_table& table, cuda_kerne
     return units;
   };
   const int wide = policy::bytes * shape.row_steps / (16 * shape.strip_lanes);
-  if (units_from(0) == 0) return;
+  if (length == 0 || units_from(0) == 0) return;
   std::int64_t side = units_from(stretches_of(p, plan, length).at);
   const int threads = power_of_two_above(side, std::min(wide, policy::threads));
   // Where a row of blocks would be idle in part, all lanes are side by side.
