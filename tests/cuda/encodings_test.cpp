@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <random>
@@ -32,6 +33,15 @@ struct encoding_case {
 };
 
 double number(bfloat16 value) { return static_cast<float>(value); }
+
+/// call(device), with the workspace that call(sizing) asks for.
+template <class Call> void with_workspace(const Call& call) {
+  cuda_sizing sizing;
+  call(sizing);
+  memory_of<std::byte> scratch(static_cast<std::size_t>(sizing.bytes) + 1);
+  call(cuda(nullptr, {scratch.data(), sizing.bytes}));
+  if (cudaDeviceSynchronize() != cudaSuccess) throw std::runtime_error("the GPU failed");
+}
 
 struct encoding {
   encoding_case what;
@@ -130,14 +140,15 @@ std::string mismatch_along(const encoding_case& what, lrpe_activation act) {
   const auto b = what.b, n = what.n, columns = what.h * what.d, d = what.d;
   const array input = array::of(one.x.data(), {b, n, what.h, d}),
               angles = array::of(one.theta.data(), {what.h, d});
-  const cuda device(nullptr);
-  ops::lrpe_cosine(device, input, angles, array::of(one.y.data(), {b, n, what.h, 2 * d}), options);
+  with_workspace([&](auto&& device) {
+    ops::lrpe_cosine(device, input, angles, array::of(one.y.data(), {b, n, what.h, 2 * d}), options);
+  });
   lrpe_gradients gradients;
   gradients.y_cotangent = array::of(one.dy.data(), {b, n, what.h, 2 * d});
   gradients.x_gradient = array::of(one.dx.data(), {b, n, what.h, d});
   if (!softmax) gradients.theta_gradient = array::of(dtheta.data(), {what.h, d});
-  ops::lrpe_cosine_backward(device, input, angles, gradients, options);
-  if (cudaDeviceSynchronize() != cudaSuccess) throw std::runtime_error("the GPU failed");
+  with_workspace(
+      [&](auto&& device) { ops::lrpe_cosine_backward(device, input, angles, gradients, options); });
 
   const auto wrong = [](bfloat16 got, double should, double terms) {
     return !(std::fabs(number(got) - should) <= 0x1p-8 * std::fabs(should) + terms + 0x1p-126);
@@ -209,9 +220,10 @@ void check_rotation(std::int64_t n) {
     options.offset = offset;
     options.act = lrpe_activation::softmax;
     options.act_dim = 1;
-    ops::lrpe_cosine(cuda(nullptr), array::of(x.data(), {1, n, h, d}), array::of(theta.data(), {h, d}),
-                     array::of(y.data(), {1, n, h, 2 * d}), options);
-    if (cudaDeviceSynchronize() != cudaSuccess) throw std::runtime_error("the GPU failed");
+    with_workspace([&](auto&& device) {
+      ops::lrpe_cosine(device, array::of(x.data(), {1, n, h, d}), array::of(theta.data(), {h, d}),
+                       array::of(y.data(), {1, n, h, 2 * d}), options);
+    });
     double most = 0;
     for (std::int64_t row = 0; row < n * h; ++row)
       for (std::int64_t i = 0; i < d; ++i) {

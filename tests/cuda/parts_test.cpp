@@ -4,37 +4,14 @@
 #include <random>
 #include <vector>
 
-#include "cuda/on_gpu.cuh"
+#include "cuda/parts_programs.hpp"
 #include "scandsl/exec/cpu/run.hpp"
-#include "scandsl/expr/operators.hpp"
-#include "scandsl/ir/lower.hpp"
 #include "support/catch.hpp"
 
 // Reductions of lanes that lie side by side, in parts (exec/cuda/parts.cuh), against the CPU in double.
 namespace {
 
-using namespace scandsl;
-
-constexpr axis<"b"> b;
-constexpr axis<"n"> n;
-constexpr axis<"d"> d;
-constexpr tensor<"x"> x;
-constexpr tensor<"decay"> decay;
-
-/// Elements in the frame of one, or not.
-inline constexpr auto log_total = op<"log_total">(out<"y">(b, d) = reduce(log_add_exp, over(n), x(b, n, d)));
-/// In order, with states that may overflow where the whole does not.
-inline constexpr auto faded =
-    op<"faded">(out<"y">(b, d) = last(scan(decayed_sum, over(n).reversed(), decay(b, n, d), x(b, n, d))));
-/// Beside what is written at every step.
-inline constexpr auto squares =
-    op<"squares">(out<"z">(b, n, d) = x(b, n, d) * x(b, n, d), out<"y">(b, d) = sum(over(n), x(b, n, d)));
-// [doc:apart]
-/// A kernel that reduces, and one for what follows.
-inline constexpr program shares =
-    reductions_apart(op<"shares">(out<"z">(b, n, d) = softmax(over(n), x(b, n, d))));
-static_assert(kernels_of<shares>.programs.count == 2 && kernels_of<squares>.programs.count == 1);
-// [/doc:apart]
+using namespace parts;
 
 struct lane_case {
   std::int64_t b, n, d;
@@ -72,8 +49,7 @@ template <const program& P, class T> double error_of(const lane_case& of, float 
     bind(host, held[at].data(), dtype_of<T>);
     bind(exact, wide[at].data(), dtype::float64);
   }
-  using compute = std::conditional_t<sizeof(T) == 2, cuda_detail::approximate, T>;
-  gpu::run_over_copies<P, compute, cuda_detail::uniform_types<T>>(host);
+  run_on_gpu<P, T>(host);
   run<P>(cpu{}, exact);
   double worst = 0;
   for (int t = 0; t < P.tensors.count; ++t) {

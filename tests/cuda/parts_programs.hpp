@@ -1,0 +1,36 @@
+#pragma once
+#include "scandsl/expr/operators.hpp"
+#include "scandsl/ir/lower.hpp"
+#include "scandsl/pass/prepare.hpp"
+#include "scandsl/pass/problem.hpp"
+
+/// Reductions of lanes that lie side by side, compiled for the GPU in one file and for the CPU in another.
+namespace parts {
+
+using namespace scandsl;
+
+inline constexpr axis<"b"> b;
+inline constexpr axis<"n"> n;
+inline constexpr axis<"d"> d;
+inline constexpr tensor<"x"> x;
+inline constexpr tensor<"decay"> decay;
+
+/// Elements in the frame of one, or not.
+inline constexpr auto log_total = op<"log_total">(out<"y">(b, d) = reduce(log_add_exp, over(n), x(b, n, d)));
+/// In order, with states that may overflow where the whole does not.
+inline constexpr auto faded =
+    op<"faded">(out<"y">(b, d) = last(scan(decayed_sum, over(n).reversed(), decay(b, n, d), x(b, n, d))));
+/// Beside what is written at every step.
+inline constexpr auto squares =
+    op<"squares">(out<"z">(b, n, d) = x(b, n, d) * x(b, n, d), out<"y">(b, d) = sum(over(n), x(b, n, d)));
+// [doc:apart]
+/// A kernel that reduces, and one for what follows.
+inline constexpr program shares =
+    reductions_apart(op<"shares">(out<"z">(b, n, d) = softmax(over(n), x(b, n, d))));
+static_assert(kernels_of<shares>.programs.count == 2 && kernels_of<squares>.programs.count == 1);
+// [/doc:apart]
+
+/// Runs P on the GPU with the kernels for elements T, over copies of operands in host memory.
+template <const program& P, class T> void run_on_gpu(const problem& host);
+
+}  // namespace parts
