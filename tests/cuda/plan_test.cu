@@ -182,7 +182,7 @@ TEST_CASE("reductions of lanes side by side are planned in parts, read once", "[
   const auto p = planned_for(1536, 8192);
   const std::string text = explain(p);
   CAPTURE(text);
-  CHECK(text.find("16 parts of 512 steps of each lane, reduced and then joined") != std::string::npos);
+  CHECK(text.find("8 parts of 1024 steps of each lane, reduced and then joined") != std::string::npos);
   CHECK(p.moved_bytes == p.floor_bytes);
   CHECK(p.kernels[0].plan.side == 1536 / 8);
   CHECK(planned_for(1536, 64).kernels[0].plan.pieces == 1);          // a tile

@@ -28,14 +28,14 @@ from typing import Optional
 
 ARCHITECTURE = "sm_90"
 MOST_KERNELS = 400
-MOST_OF_A_PROGRAM = 8  # for one element type: rows and strips of one tile and of more, pieces, look-back
+MOST_OF_A_PROGRAM = 8  # for one element type: rows and strips of one tile and of more, pieces, parts, look-back
 MOST_BYTES = 48 << 20  # without debug information
 REGISTERS_OF_A_MULTIPROCESSOR = 65536
 REGISTERS_AT_A_TIME = 8  # a thread's number is rounded up to a multiple
 # In front of the call of a slow way, which takes more arguments than there are registers for.
 ARGUMENT_STORES = 20
 
-HOT = {"one_tile_kernel", "stream_kernel", "piece_kernel", "lookback_kernel", "scale_vectors"}
+HOT = {"one_tile_kernel", "stream_kernel", "piece_kernel", "part_kernel", "lookback_kernel", "scale_vectors"}
 SLOW = {"walk_kernel", "scale_elements"}  # walk_kernel calls walk_on and does nothing else
 
 # Warps that registers leave room for on a multiprocessor, at least. The first line that fits a kernel's name
