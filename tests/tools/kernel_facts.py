@@ -28,7 +28,7 @@ from typing import Optional
 
 ARCHITECTURE = "sm_90"
 MOST_KERNELS = 400
-MOST_OF_A_PROGRAM = 8  # for one element type: rows and strips of one tile and of more, pieces, parts, look-back
+MOST_OF_A_PROGRAM = 8  # for one element type: rows and strips of one tile and more, pieces, parts, look-back
 MOST_BYTES = 48 << 20  # without debug information
 REGISTERS_OF_A_MULTIPROCESSOR = 65536
 REGISTERS_AT_A_TIME = 8  # a thread's number is rounded up to a multiple
