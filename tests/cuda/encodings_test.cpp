@@ -33,6 +33,10 @@ struct encoding_case {
 };
 
 double number(bfloat16 value) { return static_cast<float>(value); }
+/// Whether a number is further off than its rounding and `terms`, the errors of what it is made of.
+bool wrong(bfloat16 got, double should, double terms) {
+  return !(std::fabs(number(got) - should) <= 0x1p-8 * std::fabs(should) + terms + 0x1p-126);
+}
 
 /// call(device), with the workspace that call(sizing) asks for.
 template <class Call> void with_workspace(const Call& call) {
@@ -102,9 +106,6 @@ struct encoding {
       }
       // Half a unit of bfloat16, sines and cosines to 2e-6, and the roundings of the softmax's gradient's
       // terms.
-      const auto wrong = [](bfloat16 got, double should, double terms) {
-        return !(std::fabs(number(got) - should) <= 0x1p-8 * std::fabs(should) + terms + 0x1p-126);
-      };
       for (std::size_t i = 0; i < d; ++i) {
         const std::string where = " of row " + std::to_string(row) + ", feature " + std::to_string(i);
         if (wrong(y[2 * at + i], p[i] * c[i], 3e-6 * p[i]) ||
@@ -150,9 +151,6 @@ std::string mismatch_along(const encoding_case& what, lrpe_activation act) {
   with_workspace(
       [&](auto&& device) { ops::lrpe_cosine_backward(device, input, angles, gradients, options); });
 
-  const auto wrong = [](bfloat16 got, double should, double terms) {
-    return !(std::fabs(number(got) - should) <= 0x1p-8 * std::fabs(should) + terms + 0x1p-126);
-  };
   std::vector<double> value(static_cast<std::size_t>(n)), slope(value.size()), q(value.size());
   for (std::int64_t column = 0; column < columns; ++column) {
     double turned = 0, turned_size = 0;

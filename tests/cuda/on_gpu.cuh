@@ -134,6 +134,12 @@ template <const program& P, class C, class Types> void run_over_copies(const pro
     throw std::logic_error("a run asked for another workspace than it was said to need");
 }
 
+/// Every operand that is read or written at every step holds T.
+template <const program& P, class T> void run_all_of(const problem& host) {
+  using compute = std::conditional_t<sizeof(T) == 2, cuda_detail::approximate, T>;
+  run_over_copies<P, compute, cuda_detail::uniform_types<T>>(host);
+}
+
 /// With the kernels for one element type where the operands have it, with those for any otherwise.
 template <const program& P, class C> void execute(const problem& host) {
   if (cuda_detail::types_fit<P, cuda_detail::uniform_types<C>>(host))

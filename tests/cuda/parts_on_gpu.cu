@@ -3,10 +3,7 @@
 
 namespace parts {
 
-template <const program& P, class T> void run_on_gpu(const problem& host) {
-  using compute = std::conditional_t<sizeof(T) == 2, cuda_detail::approximate, T>;
-  gpu::run_over_copies<P, compute, cuda_detail::uniform_types<T>>(host);
-}
+template <const program& P, class T> void run_on_gpu(const problem& host) { gpu::run_all_of<P, T>(host); }
 template void run_on_gpu<log_total, float>(const problem&);
 template void run_on_gpu<log_total, bfloat16>(const problem&);
 template void run_on_gpu<faded, float>(const problem&);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <random>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -207,14 +208,18 @@ private:
   }
 };
 
+std::string text_of(scan_kind scan, const shape_of_run& s) {
+  return "scan " + std::to_string(static_cast<int>(scan)) + ", " + std::to_string(s.rows) + " x " +
+         std::to_string(s.length) + (s.strided ? " strided" : "");
+}
+
 }  // namespace
 
 TEST_CASE("a graph replayed a thousand times on changing data", "[cuda][replay]") {
   const noisy_workspace workspace;
   for (const scan_kind scan : every_scan)
     for (const shape_of_run& s : shapes) {
-      INFO("scan " << static_cast<int>(scan) << ", " << s.rows << " x " << s.length
-                   << (s.strided ? " strided" : ""));
+      INFO(text_of(scan, s));
       REQUIRE(bytes_for(scan, s) > 0);
       const rounds taken;
       const scandsl::cuda device{taken.queue.on, workspace.given()};
@@ -296,8 +301,7 @@ TEST_CASE("a run asks for its workspace once, which goes back behind it", "[cuda
 TEST_CASE("without a workspace few lanes are walked", "[cuda][replay]") {
   for (const scan_kind scan : every_scan)
     for (const shape_of_run& s : shapes) {
-      INFO("scan " << static_cast<int>(scan) << ", " << s.rows << " x " << s.length
-                   << (s.strided ? " strided" : ""));
+      INFO(text_of(scan, s));
       REQUIRE(bytes_for(scan, s) > 0);
       const rounds taken;
       const scandsl::cuda device{taken.queue.on};

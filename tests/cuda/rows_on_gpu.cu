@@ -3,10 +3,7 @@
 
 namespace rows {
 
-template <const program& P, class T> void run_on_gpu(const problem& host) {
-  using compute = std::conditional_t<sizeof(T) == 2, cuda_detail::approximate, T>;
-  gpu::run_over_copies<P, compute, cuda_detail::uniform_types<T>>(host);
-}
+template <const program& P, class T> void run_on_gpu(const problem& host) { gpu::run_all_of<P, T>(host); }
 namespace {
 struct decays_in_float32 {
   template <name Id> using of = std::conditional_t<Id == decay.id, float, bfloat16>;

@@ -9,12 +9,14 @@
 #include "docs/golden.hpp"
 #include "scandsl/scandsl.hpp"
 #include "support/catch.hpp"
+#include "support/resonator.hpp"
 
 using namespace docs_test;
 
 namespace {
 
 using namespace scandsl;
+using support::resonator;
 
 constexpr axis<"b"> b;
 constexpr axis<"n"> n;
@@ -52,15 +54,6 @@ constexpr auto softsign_with_rule =
     softsign.derivative([](auto, auto value) { return square(1.0 - abs(value)); });
 constexpr auto bounded_sum = op<"bounded_sum">(out<"y">(n) = softsign(scan(plain_sum, over(n), x(n))));
 constexpr auto with_rule = op<"with_rule">(out<"y">(n) = softsign_with_rule(scan(plain_sum, over(n), x(n))));
-constexpr auto resonator = scan_op(
-    state(1.0, 0.0, 0.0, 0.0), [](auto w_re, auto w_im, auto input) { return state(w_re, w_im, input, 0.0); },
-    [](auto left, auto right) {
-      auto [u_re, u_im, j_re, j_im] = left;
-      auto [w_re, w_im, k_re, k_im] = right;
-      return state(w_re * u_re - w_im * u_im, w_re * u_im + w_im * u_re, w_re * j_re - w_im * j_im + k_re,
-                   w_re * j_im + w_im * j_re + k_im);
-    },
-    [](auto whole) { return std::get<2>(whole); });
 constexpr auto ring = op<"ring">(out<"y">(b, n) = scan(resonator, over(n), re(b), im(b), x(b, n)));
 constexpr auto packed_sum =
     scan(decayed_sum, over(n).restart_at(offsets(seq)).starting_from(value_or(start(seq, d), 0.0)), decay(d),

@@ -4,6 +4,7 @@
 #include "scandsl/expr/operators.hpp"
 #include "scandsl/pass/gradient.hpp"
 #include "support/catch.hpp"
+#include "support/resonator.hpp"
 
 // Gradients of scan operators of two components and more, for which no line was written, against the
 // interpreter in float64.
@@ -13,20 +14,10 @@ using namespace exec_test;
 namespace {
 
 using namespace names;
+using support::resonator;
 constexpr tensor<"w"> weight;
 constexpr tensor<"re"> re;
 constexpr tensor<"im"> im;
-
-/// Two rotations that decay, of which one part shows: four components.
-inline constexpr auto resonator = scan_op(
-    state(1.0, 0.0, 0.0, 0.0), [](auto w_re, auto w_im, auto input) { return state(w_re, w_im, input, 0.0); },
-    [](auto left, auto right) {
-      auto [u_re, u_im, j_re, j_im] = left;
-      auto [w_re, w_im, k_re, k_im] = right;
-      return state(w_re * u_re - w_im * u_im, w_re * u_im + w_im * u_re, w_re * j_re - w_im * j_im + k_re,
-                   w_re * j_im + w_im * j_re + k_im);
-    },
-    [](auto whole) { return std::get<2>(whole); });
 
 inline constexpr auto any_end = over(n).reversed(value_or(backward, 0));
 inline constexpr auto online = op<"online">(out<"y">(b, n) = scan(running_max_sum, any_end, x(b, n)));

@@ -5,6 +5,7 @@
 #include "scandsl/pass/kernel_problem.hpp"
 #include "scandsl/pass/nest.hpp"
 #include "scandsl/pass/prepare.hpp"
+#include "scandsl/pass/reduction.hpp"
 
 /// How a program runs on a CUDA device for given shapes: plain functions of the program, the problem and the
 /// device, without CUDA.
@@ -314,29 +315,31 @@ inline void consider_pieces(const walk_table& table, cuda_kernel_plan& plan, con
   plan.pieces = (length + best - 1) / best;
 }
 
+/// Vectors of lanes, of which a thread of a strip has one, in the dimensions from `first` on.
+inline std::int64_t units_of_lanes(const std::vector<dimension>& lanes, const cuda_tile_shape& shape,
+                                   std::size_t first = 0) {
+  std::int64_t units = (lanes.back().extent + shape.strip_lanes - 1) / shape.strip_lanes;
+  for (std::size_t d = first; d + 1 < lanes.size(); ++d) units *= lanes[d].extent;
+  return units;
+}
+
 /// Cuts the lanes of a reduction along strips into parts, in the order of their addresses.
 inline void consider_parts(const program& p, const walk_table& table, cuda_kernel_plan& plan,
                            const cuda_tile_shape& shape, const cuda_device& device, std::int64_t length) {
   using policy = cuda_part_policy;
   const bool alone = plan.lane_threads >= std::min(shape.strip_threads, cuda_strip_policy::most_lane_threads);
   if (!shape.parts || !takes_lanes_apart(table, plan) || plan.chunk > 0 || alone) return;
-  std::vector<dimension> lanes = plan.nest.lanes;
-  lanes.back().extent = (lanes.back().extent + shape.strip_lanes - 1) / shape.strip_lanes;
-  const auto units_from = [&](std::size_t d) {
-    std::int64_t units = 1;
-    for (; d < lanes.size(); ++d) units *= lanes[d].extent;
-    return units;
-  };
+  const auto units_from = [&](std::size_t d) { return units_of_lanes(plan.nest.lanes, shape, d); };
+  const std::int64_t units = units_from(0);
+  if (length == 0 || units == 0) return;
   const int wide = policy::bytes * shape.row_steps / (16 * shape.strip_lanes);
-  if (length == 0 || units_from(0) == 0) return;
   std::int64_t side = units_from(stretches_of(p, plan, length).at);
   const int threads = power_of_two_above(side, std::min(wide, policy::threads));
   // Where a row of blocks would be idle in part, all lanes are side by side.
-  if (((side + threads - 1) / threads * threads - side) * 8 > side) side = units_from(0);
+  if (((side + threads - 1) / threads * threads - side) * 8 > side) side = units;
   const std::int64_t tile = std::int64_t{policy::threads} / threads * shape.strip_steps;
   const std::int64_t fewest = (length + policy::most_parts - 1) / policy::most_parts;
-  const std::int64_t blocks = (length + tile - 1) / tile * ((side + threads - 1) / threads) *
-                              (units_from(0) / side),
+  const std::int64_t blocks = (length + tile - 1) / tile * ((side + threads - 1) / threads) * (units / side),
                      wanted = std::int64_t{policy::waves} * policy::blocks_resident * device.multiprocessors;
   const int tiles = power_of_two_above((blocks + wanted - 1) / wanted, policy::most_tiles);
   const std::int64_t piece = std::max<std::int64_t>((fewest + tile - 1) / tile, tiles) * tile;
@@ -402,17 +405,6 @@ inline void cut_map(const program& p, const walk_table& table, cuda_kernel_plan&
   }
   const std::int64_t tiles = (length + pieces * tile - 1) / (pieces * tile);
   if (tiles * tile < length) fold(p, plan, tiles * tile);
-}
-
-}  // namespace detail
-
-namespace detail {
-
-/// Whether of scans nothing is read but their last values.
-inline bool only_reduces(const program& p) {
-  return p.scans.count > 0 && std::none_of(p.nodes.begin(), p.nodes.end(), [](const node& n) {
-           return n.op == opcode::carry || n.op == opcode::scan;
-         });
 }
 
 }  // namespace detail
@@ -486,8 +478,7 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
     detail::consider_lookback(table, plan, shape, device, blocks, length);
     return plan;
   }
-  std::int64_t units = (nest.lanes.back().extent + shape.strip_lanes - 1) / shape.strip_lanes;
-  for (std::size_t i = 0; i + 1 < nest.lanes.size(); ++i) units *= nest.lanes[i].extent;
+  const std::int64_t units = detail::units_of_lanes(nest.lanes, shape);
   const int segments_wanted =
       detail::power_of_two_above((length + shape.strip_steps - 1) / shape.strip_steps, shape.strip_threads);
   const int fewest = cuda_strip_policy::fewest_bytes * shape.row_steps / (16 * shape.strip_lanes);
@@ -504,7 +495,7 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
   // Threads that reduce their lanes alone join no others.
   const std::int64_t enough =
       std::int64_t{cuda_strip_policy::blocks_of_lone_threads} * device.multiprocessors;
-  if (table.sweeps == 1 && detail::only_reduces(p))
+  if (table.sweeps == 1 && only_reduces(p))
     while (plan.lane_threads < std::min(shape.strip_threads, cuda_strip_policy::most_lane_threads) &&
            units / (2 * plan.lane_threads) >= enough)
       plan.lane_threads *= 2;

@@ -24,13 +24,24 @@ constexpr bool commutes(const program& p, int scan) {
   return true;
 }
 
+/// Whether of a scan nothing is read but its last value.
+constexpr bool only_reduces(const program& p, int scan) {
+  for (const node& n : p.nodes)
+    if ((n.op == opcode::scan || n.op == opcode::carry) && n.target == scan) return false;
+  return true;
+}
+/// ... of all that a program has, if it has any.
+constexpr bool only_reduces(const program& p) {
+  for (int s = 0; s < p.scans.count; ++s)
+    if (!only_reduces(p, s)) return false;
+  return p.scans.count > 0;
+}
+
 /// Whether a program's scans do nothing but reduce a whole axis, in whatever order.
 constexpr bool is_reduction(const program& p) {
-  for (const node& n : p.nodes)
-    if (n.op == opcode::scan || n.op == opcode::carry) return false;
   for (int s = 0; s < p.scans.count; ++s)
     if (p.scans[s].every != no_node || p.scans[s].offsets >= 0 || !commutes(p, s)) return false;
-  return p.scans.count > 0;
+  return only_reduces(p);
 }
 
 constexpr bool is_plain_sum(const program& p, int scan) {

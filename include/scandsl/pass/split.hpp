@@ -1,5 +1,6 @@
 #pragma once
 #include "scandsl/pass/address.hpp"
+#include "scandsl/pass/reduction.hpp"
 #include "scandsl/pass/rotation.hpp"
 
 namespace scandsl {
@@ -85,13 +86,8 @@ struct splitter {
 
   /// Whether what depends on `scans` is to be computed apart from group g, which reduces some of them.
   constexpr bool is_apart(const group& g, std::uint32_t scans) const {
-    if (!apart) return false;
-    for (const std::int16_t s : g.scans) {
-      bool reduced = true;
-      for (const node& n : p.nodes)
-        reduced = reduced && !((n.op == opcode::scan || n.op == opcode::carry) && n.target == s);
-      if (reduced && (scans >> s & 1U) != 0) return true;
-    }
+    for (const std::int16_t s : g.scans)
+      if (apart && (scans >> s & 1U) != 0 && only_reduces(p, s)) return true;
     return false;
   }
 

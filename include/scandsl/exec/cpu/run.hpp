@@ -117,6 +117,30 @@ template <const program& P, bool MayBeDouble> void run_bound(const cpu& executor
   run_as<P, float>(executor, bound, space);
 }
 
+template <const program& P> cpu_plan plan_bound(const cpu_device& device, const problem& bound) {
+  const bool in_double = detail::computes_in_double(P, bound);
+  cpu_plan result{P.id, device, in_double, {}};
+  const iteration_space space = make_iteration_space(P, bound);
+  for (int t = 0; t < P.tensors.count; ++t)
+    if (const bound_tensor& each = bound.tensors[static_cast<std::size_t>(t)]; each.bound) {
+      result.floor_bytes += detail::bytes_of(each.view);
+      if (P.tensors[t].role == tensor_role::output) result.output_bytes += detail::bytes_of(each.view);
+    }
+  for_each_index(std::make_integer_sequence<int, kernels_of<P>.programs.count>{}, [&]<int K>(
+                                                                                      index_constant<K>) {
+    const problem part =
+        kernel_problem(P, bound, kernel_program<P, K>, space, in_double ? dtype::float64 : dtype::float32);
+    with_walk<P, K>(make_iteration_space(kernel_program<P, K>, part), in_double,
+                    [&]<bool Other>(std::bool_constant<Other>) {
+                      const walk_table& table = Other ? other_table<P, K> : kernel_table<P, K>;
+                      result.kernels.push_back(summarise_kernel(kernel_program<P, K>, table, part, device));
+                    });
+    result.moved_bytes += result.kernels.back().read_bytes + result.kernels.back().written_bytes;
+    result.scratch_bytes += written_scratch_bytes(kernel_program<P, K>, part);
+  });
+  return result;
+}
+
 }  // namespace cpu_detail
 
 /// Runs program P on the CPU: run<logcumsumexp>(cpu{}, x = view(px, B, N, D), y = view(py, B, N, D)).
@@ -136,36 +160,14 @@ template <const program& P> void run(const cpu& executor, const problem& bound) 
 /// How run<P> with the same arguments would go on a device like `device`. The views may be without memory:
 /// shape<float>(B, N, D).
 template <const program& P, class... B> cpu_plan plan(const cpu_device& device, const B&... bindings) {
-  const problem bound = bind<P>(bindings...);
-  const bool in_double = detail::computes_in_double(P, bound);
-  cpu_plan result{P.id, device, in_double, {}};
-  const iteration_space space = make_iteration_space(P, bound);
-  for (int t = 0; t < P.tensors.count; ++t)
-    if (const bound_tensor& each = bound.tensors[static_cast<std::size_t>(t)]; each.bound) {
-      result.floor_bytes += detail::bytes_of(each.view);
-      if (P.tensors[t].role == tensor_role::output) result.output_bytes += detail::bytes_of(each.view);
-    }
-  for_each_index(
-      std::make_integer_sequence<int, kernels_of<P>.programs.count>{}, [&]<int K>(index_constant<K>) {
-        const problem part = kernel_problem(P, bound, kernel_program<P, K>, space,
-                                            in_double ? dtype::float64 : dtype::float32);
-        cpu_detail::with_walk<P, K>(
-            make_iteration_space(kernel_program<P, K>, part), in_double,
-            [&]<bool Other>(std::bool_constant<Other>) {
-              const walk_table& table = Other ? other_table<P, K> : kernel_table<P, K>;
-              result.kernels.push_back(summarise_kernel(kernel_program<P, K>, table, part, device));
-            });
-        result.moved_bytes += result.kernels.back().read_bytes + result.kernels.back().written_bytes;
-        result.scratch_bytes += written_scratch_bytes(kernel_program<P, K>, part);
-      });
-  return result;
+  return cpu_detail::plan_bound<P>(device, bind<P>(bindings...));
 }
 /// On this machine.
 template <const program& P, class... B> cpu_plan plan(const cpu& executor, const B&... bindings) {
-  const bool in_double = detail::computes_in_double(P, bind<P>(bindings...));
-  return plan<P>(cpu_device{cpu_detail::threads_of(executor),
-                            in_double ? cpu_detail::pack_width<double> : cpu_detail::pack_width<float>},
-                 bindings...);
+  using namespace cpu_detail;
+  const problem bound = bind<P>(bindings...);
+  const bool in_double = detail::computes_in_double(P, bound);
+  return plan_bound<P>({threads_of(executor), in_double ? pack_width<double> : pack_width<float>}, bound);
 }
 
 }  // namespace scandsl

@@ -188,14 +188,11 @@ __device__ __forceinline__ void load_lanes(const tensor_argument& memory, std::i
     const float* const first = static_cast<const float*>(memory.data) + offset;
     if constexpr (Lanes % 4 == 0)
       if (apart == 1 && count == Lanes && reinterpret_cast<std::uintptr_t>(first) % 16 == 0) {
+        packed<float, Lanes> vectors;
+        vectors.load(first);
 #pragma unroll
-        for (int lane = 0; lane < Lanes; lane += 4) {
-          const float4 four = *reinterpret_cast<const float4*>(first + lane);
-          values[lane] = widen<float, V>(four.x);
-          values[lane + 1] = widen<float, V>(four.y);
-          values[lane + 2] = widen<float, V>(four.z);
-          values[lane + 3] = widen<float, V>(four.w);
-        }
+        for (int lane = 0; lane < Lanes; ++lane)
+          values[lane] = widen<float, V>(vectors.template get<float>(lane));
         return;
       }
     load_lanes(first, apart, count, values);

@@ -497,7 +497,7 @@ template <class K> cuda_tile_shape tile_shape() {
   if constexpr (policy::streams)
     shape.row_stage_bytes =
         2 * runner<typename K::framed, row_of<typename K::framed, whole_warps>>::stage_bytes;
-  shape.parts = policy::takes_pieces && only_reduces<typename K::group, 0>;
+  shape.parts = policy::takes_pieces && policy::reduces;
   shape.pieces = shape.pieces && !shape.parts;
   if constexpr (policy::takes_pieces)
     shape.piece_shared_bytes =
@@ -528,13 +528,13 @@ void launch_pieces(const typename K::arguments& a, piece_arguments of, const cud
   of.states = scratch;
   of.folds = true;
   if constexpr (worker::only_folds) {
-    using parts = part_worker<K, part_strip_of<K>>;
+    using strip = part_strip_of<K>;
     const std::int64_t side_strips = (of.side + a.lane_threads - 1) / a.lane_threads;
-    launch_kernel(part_kernel<K, part_strip_of<K>>,
-                  {a.lanes / of.side * of.pieces * side_strips, part_strip_of<K>::threads,
-                   static_cast<std::size_t>(parts::exchange_bytes(a.lane_threads))},
+    launch_kernel(part_kernel<K, strip>,
+                  {a.lanes / of.side * of.pieces * side_strips, strip::threads,
+                   static_cast<std::size_t>(part_worker<K, strip>::exchange_bytes(a.lane_threads))},
                   stream, a, of);
-    shape.blocks = strips;
+    shape.blocks = strips;  // a block joins all parts of its lanes
   } else {
     launch_kernel(piece_kernel<K, piece_strip_of<K>>, shape, stream, a, of);
   }

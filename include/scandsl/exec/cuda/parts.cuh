@@ -27,8 +27,7 @@ template <class K, class Strip> struct part_worker : piece_worker<K, Strip> {
   using group = typename K::group;
   using C = typename K::compute;
   using scans = scans_in<group, 0>;
-  using base::a, base::of, base::shared, base::strip_threads, base::own, base::piece, base::lanes,
-      base::steps;
+  using base::a, base::of, base::shared, base::strip_threads, base::own, base::lanes, base::steps;
   static constexpr bool writes_steps = stage_of<group, stage_kind::sweep, 0>.stores.count > 0;
   /// What has been written cannot be tried again.
   static constexpr bool framed = base::framed && !writes_steps;
@@ -41,7 +40,6 @@ template <class K, class Strip> struct part_worker : piece_worker<K, Strip> {
   }
 
   template <bool Framed> __device__ __forceinline__ void reduce() {
-    auto& thread = strip_threads.thread;
     auto u = base::tile_type::template fold_stage<0>::evaluate_uniforms(a.parameters);
     states<group, C> local[lanes], preceding[lanes], total[lanes];
     bool doubtful = false;
@@ -49,7 +47,7 @@ template <class K, class Strip> struct part_worker : piece_worker<K, Strip> {
     for (std::int64_t at = 0; at < own; at += steps) {
       auto now = this->part_at(at);
       now.load();
-      if (at == 0) doubtful = begin<Framed>(local, u);
+      if (at == 0) doubtful = this->template begin_piece<Framed>(local, u);
       if constexpr (writes_steps) {
         now.template walk<false, true>(local, [](const auto&) { return true; });
       } else {
@@ -65,38 +63,9 @@ template <class K, class Strip> struct part_worker : piece_worker<K, Strip> {
         wait_for_all(Strip::threads);  // the exchange is another's now
         return reduce_part_as_defined<K, Strip>(a, of, shared);
       }
-#pragma unroll
-      for (int lane = 0; lane < lanes; ++lane)
-        for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
-          if constexpr (is_log_sum<group, Scan>)
-            state_of<Scan>(total[lane])[0] = state_of<Scan>(local[lane])[0];
-        });
+      this->take_frames(local, total);
     }
-    if (!thread.writes || thread.valid == 0) return;
-    if (!unfit) this->put(this->piece_at(piece), of.pieces * of.lanes, total);
-    if constexpr (base::may_overflow)
-#pragma unroll
-      for (int lane = 0; lane < lanes; ++lane)
-        this->fitness_at(piece)[lane] = static_cast<typename base::kept_type>(unfit ? 1 : 0);
-  }
-
-private:
-  /// What is once a lane, and the states to begin with. True where log-sums have no frame.
-  template <bool Framed, class Uniforms>
-  __device__ __forceinline__ bool begin(states<group, C> (&local)[lanes], Uniforms& u) {
-    auto& thread = strip_threads.thread;
-    thread.load_still();
-    const bool writes = thread.writes;
-    thread.writes = false;  // that is for those who join
-    thread.template boundary<0>();
-    thread.writes = writes;
-#pragma unroll
-    for (int lane = 0; lane < lanes; ++lane) {
-      set_identity<group, scans>(local[lane]);
-      set_identity<group, scans>(thread.carry[lane]);
-    }
-    if constexpr (Framed) return !this->frame_piece(local, u);
-    return false;
+    this->keep_piece(total, unfit);
   }
 };
 

@@ -138,20 +138,9 @@ template <class K, class Strip> struct piece_worker {
     auto& thread = strip_threads.thread;
     const std::int64_t mine = steps_of_mine();
     begin_stages(mine);
-    thread.load_still();
-    const bool writes = thread.writes;
-    thread.writes = false;  // that is for the walk
-    thread.template boundary<0>();
-    thread.writes = writes;
     auto u = tile_type::template fold_stage<0>::evaluate_uniforms(a.parameters);
     states<group, C> local[lanes], preceding[lanes], total[lanes];
-    bool doubtful = false;
-#pragma unroll
-    for (int lane = 0; lane < lanes; ++lane) {
-      set_identity<group, scans>(local[lane]);
-      set_identity<group, scans>(thread.carry[lane]);
-    }
-    if constexpr (Framed) doubtful = !frame_piece(local, u);
+    const bool doubtful = begin_piece<Framed>(local, u);
     std::int64_t at = 0;
 #pragma unroll 1
     for (; at + steps <= mine; at += steps) {
@@ -170,21 +159,11 @@ template <class K, class Strip> struct piece_worker {
         wait_for_all(threads);  // the exchange is another's now
         return fold_piece_as_defined<K, Strip>(a, of, shared);
       }
-#pragma unroll
-      for (int lane = 0; lane < lanes; ++lane)
-        for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
-          if constexpr (is_log_sum<group, Scan>) {
-            state_of<Scan>(preceding[lane])[0] = state_of<Scan>(local[lane])[0];
-            state_of<Scan>(total[lane])[0] = state_of<Scan>(local[lane])[0];
-          }
-        });
+      take_frames(local, preceding);
+      take_frames(local, total);
     }
-    if (thread.writes && !unfit) put(piece_at(piece), of.pieces * of.lanes, total);
+    keep_piece(total, unfit);
     if (!unfit) put(stretch_at(), of.pieces * of.lanes * segments(), preceding);
-    if (thread.writes)
-#pragma unroll
-      for (int lane = 0; lane < lanes; ++lane)
-        if (thread.valid > 0) fitness_at(piece)[lane] = static_cast<kept_type>(unfit ? 1 : 0);
   }
 
   /// Goes through the thread's stretch, from what precedes it.
@@ -238,6 +217,43 @@ template <class K, class Strip> struct piece_worker {
   }
 
 protected:
+  /// What is once a lane, and the states with which a piece begins. True where its log-sums have no frame.
+  template <bool Framed, class Uniforms>
+  __device__ __forceinline__ bool begin_piece(states<group, C> (&local)[lanes], Uniforms& u) {
+    auto& thread = strip_threads.thread;
+    thread.load_still();
+    const bool writes = thread.writes;
+    thread.writes = false;  // that is for the second launch
+    thread.template boundary<0>();
+    thread.writes = writes;
+#pragma unroll
+    for (int lane = 0; lane < lanes; ++lane) {
+      set_identity<group, scans>(local[lane]);
+      set_identity<group, scans>(thread.carry[lane]);
+    }
+    if constexpr (Framed) return !frame_piece(local, u);
+    return false;
+  }
+  /// Says of sums that were joined in the frames of `local` that they are in those.
+  static __device__ __forceinline__ void take_frames(const states<group, C> (&local)[lanes],
+                                                     states<group, C> (&joined)[lanes]) {
+#pragma unroll
+    for (int lane = 0; lane < lanes; ++lane)
+      for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
+        if constexpr (is_log_sum<group, Scan>)
+          state_of<Scan>(joined[lane])[0] = state_of<Scan>(local[lane])[0];
+      });
+  }
+  /// Keeps what the scans make of the piece, and whether that is fit, where anybody asks.
+  __device__ __forceinline__ void keep_piece(states<group, C> (&total)[lanes], bool unfit) const {
+    if (!strip_threads.thread.writes || strip_threads.thread.valid == 0) return;
+    if (!unfit) put(piece_at(piece), of.pieces * of.lanes, total);
+    if constexpr (may_overflow)
+#pragma unroll
+      for (int lane = 0; lane < lanes; ++lane)
+        fitness_at(piece)[lane] = static_cast<kept_type>(unfit ? 1 : 0);
+  }
+
   /// Walks the stretch's tiles. False where the rest was left to others.
   __device__ __forceinline__ bool walk_tiles(std::int64_t mine) {
     auto& thread = strip_threads.thread;
