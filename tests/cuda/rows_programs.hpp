@@ -39,6 +39,8 @@ inline constexpr auto long_shift =
                      out<"total">(b) = sum(over(n), x(b, n)));
 inline constexpr auto log_gradient = gradient(long_log, x);
 inline constexpr auto decay_gradient = gradient(long_decay, x, decay);
+inline constexpr auto carried_gradient = gradient(long_carried, x, start);
+inline constexpr auto softmax_gradient = gradient(long_softmax, x);
 /// Which have no kernels for lanes that lie side by side.
 inline constexpr program carried_along_rows = along_rows(long_carried);
 inline constexpr program gradient_along_rows = along_rows(log_gradient);
@@ -47,5 +49,8 @@ inline constexpr program gradient_along_rows = along_rows(log_gradient);
 template <const program& P, class T> void run_on_gpu(const problem& host);
 /// long_decay with decays in float32 beside bfloat16.
 void run_mixed_on_gpu(const problem& host);
+/// decay_gradient in float32 with no more memory than a walk of one block a lane needs. Returns whether it
+/// would take more where there is.
+bool run_with_little_memory(const problem& host);
 
 }  // namespace rows

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <random>
 #include <vector>
@@ -16,7 +17,7 @@ namespace {
 
 using namespace rows;
 
-enum class data { plain, wide, masked, rising, growing, growing_slowly, growing_fast };
+enum class data { plain, wide, masked, rising, growing, growing_slowly, growing_fast, growing_between };
 
 struct row_operands {
   std::int64_t rows, steps;
@@ -26,7 +27,7 @@ struct row_operands {
     std::mt19937 random(static_cast<unsigned>(r * s));
     std::normal_distribution<float> normal;
     const std::size_t count = static_cast<std::size_t>(r * s);
-    std::vector<float> values(count), factors(count);
+    std::vector<float> values(count), factors(count), cotangents(count);
     for (std::size_t i = 0; i < count; ++i) {
       const auto step = static_cast<std::int64_t>(i) % s;
       values[i] = normal(random) * (kind == data::wide ? 40.0F : 1.0F);
@@ -39,14 +40,21 @@ struct row_operands {
                                                           : 0.0F;
       if (growth > 0) factors[i] = step < s / 2 ? growth : 0.5F;
       if (growth > 0 && step < s / 2) values[i] = 0;
+      cotangents[i] = std::sin(static_cast<float>(i));
+      // Neither what comes from below nor what comes from above is other than 0 where it would overflow.
+      if (kind == data::growing_between) {
+        factors[i] = step >= s / 4 && step < s / 2 ? 3.0F : 0.5F;
+        if (step < s / 2) values[i] = 0;
+        if (step >= s / 4) cotangents[i] = 0;
+      }
     }
-    given = {values, factors};
+    given = {values, factors, cotangents};
   }
 };
 
 struct how {
   double backwards = 0, before = 0, chunk = 0;
-  bool strided = false, float_decays = false, with_end = true, in_place = false;
+  bool strided = false, float_decays = false, with_end = true, in_place = false, little_memory = false;
 };
 
 /// How far `mine` is off `right` in units of `size`, beyond what the rounding of what is stored (`unit`,
@@ -62,8 +70,17 @@ template <const program& P> constexpr bool is_gradient_program = P.find_tensor(m
 /// Runs a gradient again with what makes every term its size: its terms are products of factors that are not
 /// negative with one cotangent and, of a decayed sum, one x at most.
 template <const program& P> void run_on_sizes(const problem& exact, std::vector<std::vector<double>>& wide) {
+  if constexpr (&P == &softmax_gradient) {  // share (dy - sum of shares dy), with cotangents up to 1
+    const auto at = [](const char* id) { return static_cast<std::size_t>(P.find_tensor(make_name(id))); };
+    problem shares = unbound_problem(long_softmax);
+    shares.tensors[static_cast<std::size_t>(long_softmax.find_tensor(x.id))] = exact.tensors[at("x")];
+    shares.tensors[static_cast<std::size_t>(long_softmax.find_tensor(make_name("y")))] =
+        exact.tensors[at("dx")];
+    return run<long_softmax>(cpu{}, shares);
+  }
   for (int t = 0; t < P.tensors.count; ++t)
-    if (P.tensors[t].id == make_name("dy") || (P.find_tensor(decay.id) >= 0 && P.tensors[t].id == x.id))
+    if (P.tensors[t].id == make_name("dy") || P.tensors[t].id == make_name("dend") ||
+        (P.find_tensor(decay.id) >= 0 && P.tensors[t].id == x.id))
       for (double& each : wide[static_cast<std::size_t>(t)]) each = std::fabs(each);
   run<P>(cpu{}, exact);
 }
@@ -71,7 +88,8 @@ template <const program& P> void run_on_sizes(const problem& exact, std::vector<
 /// The largest error of P's outputs on the GPU: of values in units of 1 + the value, of gradients in units of
 /// the terms that an element adds up; 1e30 where one side is NaN or infinite alone.
 template <const program& P, class T> double error_of(const row_operands& operands, const how& options) {
-  const auto [backwards, exclusive, restart, strided, float_decays, with_end, in_place] = options;
+  const auto [backwards, exclusive, restart, strided, float_decays, with_end, in_place, little_memory] =
+      options;
   const std::int64_t rows = operands.rows, steps = operands.steps;
   problem host = unbound_problem(P), exact = unbound_problem(P);
   std::vector<std::vector<T>> held(static_cast<std::size_t>(P.tensors.count));
@@ -89,12 +107,11 @@ template <const program& P, class T> double error_of(const row_operands& operand
     wide[at].resize(count);
     if (P.tensors[t].role == tensor_role::input) {
       const bool decays = P.tensors[t].id == decay.id;
-      const std::vector<float>& from = operands.given[decays ? 1 : 0];
-      const bool cotangent = P.tensors[t].id != x.id && !decays;
+      const std::vector<float>& from = operands.given[decays ? 1 : P.tensors[t].id == x.id ? 0 : 2];
       for (std::size_t i = 0; i < count; ++i) {
         const auto lane = i % static_cast<std::size_t>(rows), step = i / static_cast<std::size_t>(rows);
         const std::size_t source = strided && !lanes ? lane * static_cast<std::size_t>(steps) + step : i;
-        held[at][i] = T(cotangent ? std::sin(static_cast<float>(i)) : from[source]);
+        held[at][i] = T(from[source]);
         wide[at][i] = static_cast<double>(static_cast<float>(held[at][i]));
       }
       ++inputs;
@@ -123,7 +140,9 @@ template <const program& P, class T> double error_of(const row_operands& operand
   set(back.id, backwards);
   set(before.id, exclusive);
   set(chunk.id, restart);
-  if (float_decays)
+  if (little_memory)
+    CHECK(run_with_little_memory(host) == (std::getenv("SCANDSL_TEST_WALKS") == nullptr));
+  else if (float_decays)
     run_mixed_on_gpu(host);
   else
     run_on_gpu<P, T>(host);
@@ -373,6 +392,64 @@ TEST_CASE("a program for contiguous rows runs where they lie otherwise", "[cuda]
         CHECK(error_of<gradient_along_rows, float>({lanes, steps, kind}, options) <
               log_gradient_error<float>(kind, steps));
       }
+}
+
+TEST_CASE("few lanes of several sweeps, in pieces", "[cuda][rows]") {
+  // Rows longer than a cluster's, and lanes side by side: a part of a tile, and one more than whole pieces.
+  struct few {
+    std::int64_t lanes, steps;
+    bool strided;
+  };
+  for (const auto [lanes, steps, strided] :
+       {few{2, 300000, false}, few{5, 262145, false}, few{1, 1000003, false}, few{64, 20000, true},
+        few{64, 1025, true}, few{100, 7001, true}, few{3, 30011, true}, few{8, 65536, true},
+        few{1, 400001, true}}) {
+    CAPTURE(lanes, steps, strided);
+    for (const double backwards : {0.0, 1.0}) {
+      CAPTURE(backwards);
+      const how along{.backwards = backwards, .strided = strided};
+      for (const data kind : {data::plain, data::wide, data::masked, data::rising}) {
+        CAPTURE(static_cast<int>(kind));
+        CHECK(error_of<log_gradient, float>({lanes, steps, kind}, along) <
+              log_gradient_error<float>(kind, steps));
+        CHECK(error_of<log_gradient, bfloat16>({lanes, steps, kind}, along) <
+              log_gradient_error<bfloat16>(kind, steps));
+      }
+      for (const data kind : {data::plain, data::growing_between}) {
+        CAPTURE(static_cast<int>(kind));
+        if (kind == data::growing_between && backwards != 0) continue;
+        CHECK(error_of<decay_gradient, float>({lanes, steps, kind}, along) < decay_gradient_error);
+        CHECK(error_of<decay_gradient, bfloat16>({lanes, steps, kind}, along) < decay_gradient_error);
+      }
+      for (const double before : {0.0, 1.0})
+        for (const bool with_end : {false, true}) {
+          CAPTURE(before, with_end);
+          const how options{backwards, before, 0, strided, false, with_end};
+          CHECK(error_of<carried_gradient, float>({lanes, steps, data::plain}, options) <
+                log_gradient_error<float>(data::plain, steps));
+        }
+    }
+    const how along{.strided = strided};
+    for (const data kind : {data::plain, data::wide, data::rising}) {
+      CAPTURE(static_cast<int>(kind));
+      CHECK(error_of<long_softmax, float>({lanes, steps, kind}, along) < 1e-5);
+      CHECK(error_of<long_softmax, bfloat16>({lanes, steps, kind}, along) < 0x1p-8);
+      CHECK(error_of<long_shift, float>({lanes, steps, kind}, along) < 0x1p-11);
+    }
+    CHECK(error_of<softmax_gradient, float>({lanes, steps, data::plain}, along) < 0x1p-14);
+  }
+}
+
+TEST_CASE("without memory for pieces few lanes of several sweeps are walked", "[cuda][rows]") {
+  const how options{.strided = true, .little_memory = true};
+  CHECK(error_of<decay_gradient, float>({64, 20000, data::plain}, options) < decay_gradient_error);
+}
+
+TEST_CASE("few lanes of several sweeps, for compute-sanitizer", "[.sanitize]") {
+  CHECK(error_of<decay_gradient, float>({40, 1025, data::growing_between}, {.strided = true}) <
+        decay_gradient_error);
+  CHECK(error_of<carried_gradient, float>({2, 140000, data::plain}, {.backwards = 1}) <
+        log_gradient_error<float>(data::plain, 140000));
 }
 
 TEST_CASE("few lanes side by side, in pieces: scans", "[cuda][rows]") {

@@ -35,9 +35,8 @@ inline constexpr auto weighted = op<"weighted">(out<"y">(b, n) = exp(w(n)) * x(b
 
 /// The plan of P's only kernel for x and y of bfloat16, their axes bound to the given dimensions.
 template <const program& P>
-cuda_kernel_plan plan_for(const dims& along_b, const dims& along_n, double chunk_size = 0,
-                          std::int64_t sequences = 0, bool lookback = false, bool clusters = false,
-                          const cuda_device& device = {}) {
+cuda_kernel_plan plan_for(const dims& along_b, const dims& along_n, double chunk_size, std::int64_t sequences,
+                          const cuda_tile_shape& shape, const cuda_device& device = {}) {
   const program& p = kernel_program<P, 0>;
   problem bound = unbound_problem(p);
   for (const char* id : {"x", "y"}) {
@@ -54,9 +53,14 @@ cuda_kernel_plan plan_for(const dims& along_b, const dims& along_n, double chunk
     t.view = {nullptr, dtype::int32, false, 1, {dims{{sequences + 1, 1}}}};
   }
   const iteration_space space = make_iteration_space(p, bound);
-  return plan_cuda_kernel(p, kernel_table<P, 0>, bound, space,
-                          {8, 8, 256, 8, 4, 1, lookback, lookback, 4, clusters, 4, 2000, 2000, 32768},
-                          device);
+  return plan_cuda_kernel(p, kernel_table<P, 0>, bound, space, shape, device);
+}
+template <const program& P>
+cuda_kernel_plan plan_for(const dims& along_b, const dims& along_n, double chunk_size = 0,
+                          std::int64_t sequences = 0, bool lookback = false, bool clusters = false,
+                          const cuda_device& device = {}) {
+  return plan_for<P>(along_b, along_n, chunk_size, sequences,
+                     {8, 8, 256, 8, 4, 1, lookback, lookback, 4, clusters, 4, 2000, 2000, 32768}, device);
 }
 
 std::int64_t lanes_in(const std::vector<dimension>& dimensions) { return loop_nest::count(dimensions); }
@@ -252,6 +256,34 @@ TEST_CASE("few lanes side by side are cut into pieces for all multiprocessors", 
   CHECK(plan_for<with_last>({{64, 1}}, {{100000, 64}}, 1000, 0, true).pieces ==
         1);                                                                    // restarts within the walk
   CHECK(plan_for<summed>({{64, 1}}, {{100000, 64}}, 0, 3, true).pieces == 1);  // packed sequences
+}
+
+TEST_CASE("few lanes of several sweeps are cut into pieces of whole tiles", "[pass][cuda]") {
+  cuda_tile_shape shape{8, 8, 256, 8, 4};
+  shape.idle_of_rows = 4;
+  shape.idle_of_strips = 16;
+  const auto pieces = [&](const dims& along_b, const dims& along_n, double chunk_size = 0,
+                          std::int64_t sequences = 0) {
+    return plan_for<summed>(along_b, along_n, chunk_size, sequences, shape);
+  };
+  const std::int64_t tile = 256 * 32;
+  const cuda_kernel_plan row = pieces({{1, 1 << 24}}, {{1 << 24, 1}});
+  CHECK(row.piece % tile == 0);
+  CHECK(row.pieces == ((1 << 24) + row.piece - 1) / row.piece);
+  CHECK(row.pieces > 200);
+  CHECK(row.pieces <= 264);  // two for each multiprocessor
+  const cuda_kernel_plan strip = pieces({{64, 1}}, {{1 << 20, 64}});
+  CHECK(strip.piece % (256 / strip.lane_threads * 8) == 0);
+  CHECK(strip.pieces > 200);
+  CHECK(pieces({{33, 1 << 20}}, {{1 << 20, 1}}).pieces == 8);
+  CHECK(pieces({{34, 1 << 20}}, {{1 << 20, 1}}).pieces == 1);  // lanes enough
+  CHECK(pieces({{1, tile}}, {{tile, 1}}).pieces == 1);         // one tile
+  CHECK(pieces({{1, 1 << 20}}, {{1 << 20, 1}}, 5000).pieces == 1);
+  CHECK(pieces({{1, 1 << 20}}, {{1 << 20, 1}}, 0, 3).pieces == 1);
+  CHECK(pieces({{8 * 64, 1}}, {{1 << 17, 8 * 64}}).pieces > 1);
+  CHECK(pieces({{9 * 64, 1}}, {{1 << 17, 9 * 64}}).pieces == 1);
+  shape.idle_of_rows = 0;
+  CHECK(pieces({{1, 1 << 24}}, {{1 << 24, 1}}).pieces == 1);
 }
 
 TEST_CASE("without scans tiles are independent of each other", "[pass][cuda]") {

@@ -99,6 +99,17 @@ struct cuda_piece_policy {
   static constexpr int rounds = 4;
 };
 
+/// How few lanes of several sweeps are cut into pieces (exec/cuda/sweeps.cuh). Measured on an H200.
+struct cuda_sweep_piece_policy {
+  /// Lanes are cut where a walk would keep no more than one multiprocessor of so many busy: each piece is
+  /// gone through twice, by what is compiled for the rare case. (Gradient of a log-sum, 8 rows: as fast; of
+  /// 1024 lanes side by side 2.5 ms, 1.8 in pieces; softmax of 16 rows 1.4 and 0.85.) Rolled: where scans are
+  /// gone through again in rolled loops.
+  static constexpr int idle_multiprocessors = 4, idle_of_rolled = 16;
+  /// Blocks of a multiprocessor.
+  static constexpr int blocks_resident = 2;
+};
+
 /// How reductions of lanes that lie side by side are cut into parts (exec/cuda/parts.cuh). Measured on an
 /// H200.
 struct cuda_part_policy {
@@ -158,6 +169,9 @@ struct cuda_tile_shape {
   int repeat_vectors = 0;       ///< a thread of rows that share what is computed for them; 0: there are none
   std::uint32_t shared_of = 0;  ///< tensors, as bits, of which that is computed
   bool parts = false;           ///< pieces are reduced each by itself, and then joined
+  /// Lanes of several sweeps may be cut into pieces, where one multiprocessor of so many is busy; 0: they may
+  /// not.
+  int idle_of_rows = 0, idle_of_strips = 0;
 };
 
 struct cuda_kernel_plan {
@@ -313,6 +327,23 @@ inline void consider_pieces(const walk_table& table, cuda_kernel_plan& plan, con
   if (best == 0) return;
   plan.piece = best;
   plan.pieces = (length + best - 1) / best;
+}
+
+/// Cuts the lanes of a walk of few blocks and several sweeps into pieces of whole tiles.
+inline void consider_sweep_pieces(cuda_kernel_plan& plan, const cuda_tile_shape& shape,
+                                  const cuda_device& device, std::int64_t blocks, std::int64_t length,
+                                  std::int64_t tile) {
+  using policy = cuda_sweep_piece_policy;
+  const int idle = plan.arrangement == cuda_arrangement::row ? shape.idle_of_rows : shape.idle_of_strips;
+  if (idle == 0 || plan.nest.walk.size() != 1 || plan.packed || plan.chunk > 0 || plan.repeats > 1 ||
+      blocks == 0 || blocks * idle > device.multiprocessors)
+    return;
+  const std::int64_t tiles = (length + tile - 1) / tile,
+                     wanted = std::int64_t{policy::blocks_resident} * device.multiprocessors / blocks,
+                     of_piece = (tiles + wanted - 1) / wanted, pieces = (tiles + of_piece - 1) / of_piece;
+  if (pieces < 2) return;
+  plan.piece = of_piece * tile;
+  plan.pieces = pieces;
 }
 
 /// Vectors of lanes, of which a thread of a strip has one, in the dimensions from `first` on.
@@ -476,6 +507,7 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
         (nest.lane_count() * plan.lane_threads + cuda_row_policy::threads - 1) / cuda_row_policy::threads;
     detail::cut_map(p, table, plan, device, blocks, length, plan.lane_threads * a_thread);
     detail::consider_lookback(table, plan, shape, device, blocks, length);
+    detail::consider_sweep_pieces(plan, shape, device, blocks, length, plan.lane_threads * a_thread);
     return plan;
   }
   const std::int64_t units = detail::units_of_lanes(nest.lanes, shape);
@@ -504,6 +536,8 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
                   std::int64_t{shape.strip_threads} / plan.lane_threads * shape.strip_steps);
   detail::consider_pieces(table, plan, shape, device, blocks, length);
   detail::consider_parts(p, table, plan, shape, device, length);
+  detail::consider_sweep_pieces(plan, shape, device, blocks, length,
+                                std::int64_t{shape.strip_threads} / plan.lane_threads * shape.strip_steps);
   return plan;
 }
 

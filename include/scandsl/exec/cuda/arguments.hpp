@@ -87,6 +87,15 @@ struct carry_arguments {
 };
 
 /// `Computed` positions in all tensors together.
+/// How few lanes of a program of several sweeps are cut (sweeps.cuh).
+struct sweep_pieces {
+  int count = 1;           ///< of each lane; 1: none is cut
+  int launch = 0;          ///< which of the launches this is
+  std::int64_t tiles = 0;  ///< of a piece
+  std::int64_t lanes = 0;  ///< all, empty ones of a thread's among them
+  void* states = nullptr;  ///< [sweep][component][piece][lane]: what scans make of pieces
+};
+
 template <int Tensors, int Computed, class C> struct kernel_arguments {
   static constexpr int slots = Tensors > 0 ? Tensors : 1, computed_slots = Computed > 0 ? Computed : 1;
 
@@ -123,6 +132,7 @@ template <int Tensors, int Computed, class C> struct kernel_arguments {
   bool reversed[max_sweeps] = {};
   bool last_wanted = true;     ///< something is computed from the scans' last values
   bool restarts = false;       ///< chunks restart within the walk
+  bool in_order = false;       ///< what streams cannot do: restarts, several dimensions to walk, pieces
   bool along_rows = false;     ///< the arrangement is a row
   bool one_tile = false;       ///< no lane has more than one tile
   bool shares_stages = false;  ///< a strip's threads bring its rows of all operands together, 16 bytes each
@@ -136,6 +146,7 @@ template <int Tensors, int Computed, class C> struct kernel_arguments {
   void* saved = nullptr;
   std::int64_t saved_lanes = 0;  ///< lanes that it has room for
   carry_arguments carries;       ///< left by a run for its gradient's
+  sweep_pieces pieces;
 };
 
 }  // namespace scandsl::cuda_detail

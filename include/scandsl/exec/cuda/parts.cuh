@@ -43,21 +43,25 @@ template <class K, class Strip> struct part_worker : piece_worker<K, Strip> {
     auto u = base::tile_type::template fold_stage<0>::evaluate_uniforms(a.parameters);
     states<group, C> local[lanes], preceding[lanes], total[lanes];
     bool doubtful = false;
-#pragma unroll 1
-    for (std::int64_t at = 0; at < own; at += steps) {
-      auto now = this->part_at(at);
+    const std::int64_t mine = this->steps_of_mine();
+    std::int64_t at = 0;
+    const auto take = [&]<bool Whole>(auto now, std::bool_constant<Whole>) {
       now.load();
       if (at == 0) doubtful = this->template begin_piece<Framed>(local, u);
       if constexpr (writes_steps) {
-        now.template walk<false, true>(local, [](const auto&) { return true; });
+        now.template walk<false, !Whole>(local, [](const auto&) { return true; });
       } else {
 #pragma unroll
         for (int lane = 0; lane < lanes; ++lane)
-          now.template fold<0, 0, Framed, tile_mask::steps>(u, lane, local[lane], local[lane]);
+          now.template fold<0, 0, Framed, Whole ? tile_mask::none : tile_mask::steps>(u, lane, local[lane],
+                                                                                      local[lane]);
       }
-    }
-    const bool unfit = strip_threads.template join<scans, Framed, true>(local, preceding, total, doubtful,
-                                                                        this->steps_of_mine() > 0);
+    };
+#pragma unroll 1
+    for (; at + steps <= mine; at += steps) take(this->tile_at(at), std::true_type{});
+    if (at < mine || mine == 0) take(this->part_at(at), std::false_type{});
+    const bool unfit =
+        strip_threads.template join<scans, Framed, true>(local, preceding, total, doubtful, mine > 0);
     if constexpr (Framed) {
       if (unfit) {
         wait_for_all(Strip::threads);  // the exchange is another's now

@@ -43,13 +43,18 @@ cuda_kernel_summary summarise(const program& p, const walk_table& table, const p
     for (int q = 0; q < S; ++q)
       if (replays<group>(S, q)) sweep.computed_again.push_back(q);
     if (!result.one_tile) {
-      const bool twice = result.plan.pieces > 1 && !only_reduces<group, S>;
+      // Pieces of several sweeps are gone through again where something comes of it.
+      const bool matters =
+          sweep_count<group> == 1
+              ? !only_reduces<group, S>
+              : sweep_has_scans<group, S> && (is_replayed<group>(S) || table.sweep[S].stores.count > 0);
+      const bool twice = result.plan.pieces > 1 && matters;
       sweep.read_bytes = twice ? 2 * bytes : bytes;
       result.read_bytes += sweep.read_bytes;
       using C = typename fast::compute;
       if constexpr (is_replayed<group>(S) && saved_count<group, C> > 0)
         sweep.saved_bytes = saved * kept_count<group, C, S> / saved_count<group, C>;
-      if (!sweep.computed_again.empty()) result.read_bytes += saved;
+      if (!sweep.computed_again.empty()) result.read_bytes += twice ? 2 * saved : saved;
       result.written_bytes += sweep.saved_bytes;
     }
     result.sweeps.push_back(sweep);

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 
+#include "scandsl/exec/cuda/barriers.cuh"
 #include "scandsl/exec/cuda/kernel.cuh"
 
 /// What the blocks of a look-back (lookback.cuh) tell each other: words in device memory that say themselves

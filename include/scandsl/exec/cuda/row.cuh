@@ -1,4 +1,5 @@
 #pragma once
+#include "scandsl/exec/cuda/barriers.cuh"
 #include "scandsl/exec/cuda/tile.cuh"
 
 /// The arrangement for lanes whose steps lie side by side in memory (the scanned axis is contiguous): a
@@ -164,6 +165,12 @@ struct row {
       __syncwarp();
     else
       wait_for_all(block_threads());
+  }
+  /// Whether any of them says so; not of a cluster.
+  __device__ __forceinline__ bool any(bool mine) const {
+    static_assert(!clustered);
+    if (RowThreads == part_of_warp || lane_threads() <= 32) return __any_sync(~0U, mine);
+    return any_of_all(block_threads(), mine);
   }
   /// Waits until all blocks of the cluster have begun, so that their shared memory is there. At the end too:
   /// whoever arrives at the barrier waits at it.

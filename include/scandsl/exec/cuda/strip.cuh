@@ -1,4 +1,5 @@
 #pragma once
+#include "scandsl/exec/cuda/barriers.cuh"
 #include "scandsl/exec/cuda/tile.cuh"
 
 /// The arrangement for lanes that lie side by side in memory (the scanned axis is strided): a thread holds
@@ -130,6 +131,8 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
   /// Waits for those that come and go together.
   static __device__ __forceinline__ void meet() { wait_for_all(threads); }
   static __device__ __forceinline__ void settle() {}
+  /// Whether any of them says so.
+  static __device__ __forceinline__ bool any(bool mine) { return any_of_all(threads, mine); }
   /// Finds the lanes of a block.
   template <bool Packed> __device__ __forceinline__ void find(std::int64_t block, lane_state& found) const {
     const auto& a = thread.a;

@@ -12,6 +12,15 @@
 ///
 /// Where one tile is all there is, its elements are read once and nothing is saved. Nor does sweep 0 go along
 /// strips whose carries the scan itself has left, of which this is the gradient (a.carries).
+///
+/// Few lanes are cut into pieces of several tiles, of which each block has one, and the kernel is launched
+/// once for each sweep with scans, and once more:
+///
+///     launch 0   folds sweep 0 of each piece
+///     launch 1   goes through sweep 0, from the carry that the folds of the pieces before make; folds sweep
+///     1 launch 2   goes through sweep 1 likewise
+///
+/// A fold is the walk from the scans' identity, of which nothing is written but what the scans have become.
 namespace scandsl::cuda_detail {
 
 /// All sweeps over the block's lanes, whatever the data, the access and the restarts; of rows that share what
@@ -50,7 +59,7 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
 
   /// One tile is all there is of every lane.
   __device__ __forceinline__ void run_one_tile() {
-    if (a.restarts || a.walk_dimensions > 1) return leave();
+    if (a.in_order) return leave();
     auto& thread = threads.thread;
     threads.template find<false>(blockIdx.x, thread);
     auto now =
@@ -97,7 +106,7 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
 
   /// Several tiles of the same lanes.
   __device__ __forceinline__ void run_stream() {
-    if (a.restarts || a.walk_dimensions > 1) return leave();
+    if (a.in_order) return leave();
     threads.template find<true>(blockIdx.x, threads.thread);
     threads.thread.load_still();
     find_saved();
@@ -119,7 +128,13 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
   }
 
   __device__ __forceinline__ void run(int first_row) {
-    threads.template find<true>(blockIdx.x, threads.thread);
+    std::int64_t block = blockIdx.x;
+    if constexpr (takes_pieces)
+      if (a.pieces.count > 1) {
+        const std::int64_t count = a.pieces.count;
+        piece = static_cast<int>(split_off(block, count));
+      }
+    threads.template find<true>(block, threads.thread);
     threads.thread.load_still();
     find_saved();
     if constexpr (size_of_list<shared_nodes<group>> > 0) {
@@ -133,11 +148,17 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
 
 private:
   __device__ __forceinline__ void all_sweeps_in_order() {
+    const bool writes = threads.thread.writes;
     for_each_index(sweep_numbers{}, [&]<int S>(index_constant<S>) {
+      if (!reaches<S>()) return;
+      threads.thread.writes = writes && writes_boundary<S>();
       begin_sweep<S>();
+      threads.thread.writes = writes;
       if (S == 0 && carries_are_there()) return;
       with_heading<group, S>(a, [&]<bool Back>(std::bool_constant<Back>) { sweep<S, Back>(); });
     });
+    if (!reaches<sweep_count<group>>()) return;
+    threads.thread.writes = writes && writes_boundary<sweep_count<group>>();
     threads.thread.template boundary<sweep_count<group>>();
   }
   /// Leaves everything, anew, to what can do it whatever the data.
@@ -249,10 +270,10 @@ private:
   template <int S, bool Back> __device__ __forceinline__ void sweep() {
     const stretch_of_lanes all = whole();
     states<group, C> seed[lanes];
-    std::int64_t chunks = 1, slots = 0, first_slot = all.first_slot;
-    if (a.restarts) {
 #pragma unroll
-      for (int lane = 0; lane < lanes; ++lane) seed[lane] = threads.thread.carry[lane];
+    for (int lane = 0; lane < lanes; ++lane) seed[lane] = threads.thread.carry[lane];
+    std::int64_t chunks = in_pieces() ? passes : 1, slots = 0, first_slot = all.first_slot;
+    if (a.restarts) {
       chunks = (all.high - all.low + a.chunk - 1) / a.chunk;
       slots = tiles_of(a.chunk);
       if (a.offsets != nullptr) first_slot = (all.low / a.chunk + threads.thread.segment_index) * slots;
@@ -260,23 +281,37 @@ private:
 #pragma unroll 1
     for (std::int64_t i = 0; i < chunks; ++i) {
       stretch_of_lanes here = all;
-      if (a.restarts) {
+      tiles_to_do to_do{0, all.tiles, true};
+      if (in_pieces()) {
+        if constexpr (takes_pieces)
+          if (!begin_pass<S, Back>(static_cast<int>(i), seed, to_do)) continue;
+      } else if (a.restarts) {
         const std::int64_t number = Back != a.reversed[0] ? chunks - 1 - i : i;
         here.low = all.low + number * a.chunk;
         here.high = here.low + a.chunk < all.high ? here.low + a.chunk : all.high;
-        here.tiles = tiles_of(here.high - here.low);
+        here.tiles = to_do.count = tiles_of(here.high - here.low);
         here.first_slot = first_slot + number * slots;
-#pragma unroll
-        for (int lane = 0; lane < lanes; ++lane)
-          copy_states<group, scans_in<group, S>>(seed[lane], threads.thread.carry[lane]);
+        set_carry<S>(seed);
       }
-      walk_stretch<S, Back>(here);
+      walk_stretch<S, Back>(here, to_do);
+      if constexpr (takes_pieces)
+        if (in_pieces() && folds_now<S>()) publish<S>();
     }
   }
-  template <int S, bool Back> __device__ __forceinline__ void walk_stretch(const stretch_of_lanes& range) {
+  template <int S> __device__ __forceinline__ void set_carry(const states<group, C> (&from)[lanes]) {
+#pragma unroll
+    for (int lane = 0; lane < lanes; ++lane)
+      copy_states<group, scans_in<group, S>>(from[lane], threads.thread.carry[lane]);
+  }
+  struct tiles_to_do {
+    std::int64_t first, count;  ///< numbered in the order of the first sweep
+    bool writes;
+  };
+  template <int S, bool Back>
+  __device__ __forceinline__ void walk_stretch(const stretch_of_lanes& range, const tiles_to_do& to_do) {
 #pragma unroll 1
-    for (std::int64_t i = 0; i < range.tiles; ++i) {
-      const std::int64_t number = Back ? range.tiles - 1 - i : i;
+    for (std::int64_t i = 0; i < to_do.count; ++i) {
+      const std::int64_t number = to_do.first + (Back ? to_do.count - 1 - i : i);
       saved_type* const saved_here = saved_at(range.first_slot + number);
       auto now = tile_on<S, true>(place_of(range, number * length()));
       now.load();
@@ -288,10 +323,105 @@ private:
             base::template scan_in_order<Q, Backwards>(now, before);
           });
       });
-      if constexpr (is_replayed<group>(S)) save<S>(saved_here);
+      if constexpr (is_replayed<group>(S))
+        if (to_do.writes) save<S>(saved_here);
       if constexpr (sweep_has_scans<group, S>) base::template scan_in_order<S, Back>(now, before);
-      now.template finish<S, false, Back>(before);
+      if (to_do.writes) now.template finish<S, false, Back>(before);
     }
+  }
+
+  // ---- pieces
+
+  static constexpr bool takes_pieces = cuts_sweeps<group> && !Arrangement::clustered;
+  int piece = 0;  ///< number of the block's, in the order of the first sweep
+  __device__ __forceinline__ bool in_pieces() const { return takes_pieces && a.pieces.count > 1; }
+  /// Whether sweep S, or what comes before it once a lane, has its turn in this launch or had it before.
+  template <int S> __device__ __forceinline__ bool reaches() const {
+    return !in_pieces() || launch_of_fold<group>(S) <= a.pieces.launch;
+  }
+  template <int S> __device__ __forceinline__ bool writes_boundary() const {
+    return !in_pieces() || (piece == 0 && launch_of_fold<group>(S) == a.pieces.launch);
+  }
+  template <int S> __device__ __forceinline__ bool folds_now() const {
+    return sweep_has_scans<group, S> && launch_of_fold<group>(S) == a.pieces.launch;
+  }
+  template <int S> __device__ __forceinline__ bool walks_now() const {
+    constexpr bool matters = is_replayed<group>(S) || stage_of<group, stage_kind::sweep, S>.stores.count > 0;
+    return matters && launch_of_fold<group>(S) + (sweep_has_scans<group, S> ? 1 : 0) == a.pieces.launch;
+  }
+
+  /// A sweep goes through what precedes the block's piece, its own piece, and everything, as far as that is
+  /// wanted. (The first and the last only where the folds of pieces do not tell.)
+  static constexpr int before_own = 0, own = 1, everything = 2, passes = 3;
+  /// Says through which tiles, and sets the carry behind what precedes them. False: there is nothing to do.
+  template <int S, bool Back>
+  __device__ __forceinline__ bool begin_pass(int pass, const states<group, C> (&seed)[lanes],
+                                             tiles_to_do& to_do) {
+    const std::int64_t all = to_do.count, first = std::min(piece * a.pieces.tiles, all),
+                       end = std::min(first + a.pieces.tiles, all);
+    if (pass == own) {
+      to_do = {first, end - first, !folds_now<S>()};
+      if (!folds_now<S>()) return walks_now<S>();
+#pragma unroll
+      for (int lane = 0; lane < lanes; ++lane)
+        set_identity<group, scans_in<group, S>>(threads.thread.carry[lane]);
+      return true;
+    }
+    const bool wanted = pass == everything ? uses_last<group, S> : walks_now<S>();
+    if (!sweep_has_scans<group, S> || folds_now<S>() || !wanted) return false;
+    to_do = pass == everything ? tiles_to_do{0, all, false}
+            : Back             ? tiles_to_do{end, all - end, false}
+                               : tiles_to_do{0, first, false};
+    set_carry<S>(seed);
+    if (add_pieces<S, Back>(pass == everything ? a.pieces.count : Back ? a.pieces.count - 1 - piece : piece))
+      return false;
+    set_carry<S>(seed);
+    return true;
+  }
+  /// Of the lanes' first one.
+  template <int S> __device__ __forceinline__ saved_type* state_at(int number) const {
+    return static_cast<saved_type*>(a.pieces.states) +
+           (std::int64_t{S} * component_capacity<group> * a.pieces.count + number) * a.pieces.lanes +
+           threads.thread.unit * lanes;
+  }
+  /// Leaves what the scans of sweep S have made of the block's piece.
+  template <int S> __device__ __forceinline__ void publish() const {
+    if (!threads.thread.writes) return;
+    const std::int64_t apart = a.pieces.count * a.pieces.lanes;
+    for_components<group, scans_in<group, S>>(
+        [&]<int N, int Component>(index_constant<N>, index_constant<Component>) {
+          constexpr int index = component_index<group, scans_in<group, S>>(N, Component);
+#pragma unroll
+          for (int lane = 0; lane < lanes; ++lane)
+            if (lane < threads.thread.valid)
+              state_at<S>(piece)[index * apart + lane] =
+                  static_cast<saved_type>(std::get<Component>(state_of<N>(threads.thread.carry[lane])));
+        });
+  }
+  /// Appends the first `count` pieces in the order of sweep S to the carry. False, for all that come and go
+  /// together, where that may make a NaN which the scan in order does not make.
+  template <int S, bool Back> __device__ __forceinline__ bool add_pieces(int count) {
+    using here = scans_in<group, S>;
+    const std::int64_t apart = a.pieces.count * a.pieces.lanes;
+    bool suspect = false;
+#pragma unroll 4
+    for (int i = 0; i < count; ++i) {
+      const saved_type* const from = state_at<S>(Back ? a.pieces.count - 1 - i : i);
+#pragma unroll
+      for (int lane = 0; lane < lanes; ++lane) {
+        if (lane >= threads.thread.valid) continue;
+        states<group, C>& carry = threads.thread.carry[lane];
+        states<group, C> next = carry;
+        for_components<group, here>([&]<int N, int Component>(index_constant<N>, index_constant<Component>) {
+          std::get<Component>(state_of<N>(next)) =
+              static_cast<C>(from[component_index<group, here>(N, Component) * apart + lane]);
+        });
+        suspect = suspect || (any_scales<group, here> && overflows<group, here>(carry, next));
+        combine_onto<group, here>(carry, next);
+        copy_states<group, here>(next, carry);
+      }
+    }
+    return !any_scales<group, here> || !threads.any(suspect);
   }
 
   // ---- the carries with which a sweep came to its tiles

@@ -1,5 +1,6 @@
 #pragma once
 #include "scandsl/exec/cuda/elements.cuh"
+#include "scandsl/exec/cuda/states.cuh"
 
 /// What one device thread knows of its lanes: where they lie, what was computed once for them, their carries;
 /// and the stages of the schedule, evaluated for them.

@@ -221,8 +221,9 @@ private:
     // What sweeps save is needed; a look-back, or pieces, without memory are a walk.
     scratch = kernel->can_do_without() ? workspace.take_if_there(kernel->scratch_bytes())
                                        : workspace.take(kernel->scratch_bytes());
-    if (scratch == workspace_layout::nowhere)
-      kernel.emplace(p, kernel_table<P, K>, part, space, device, false, false);
+    if (scratch != workspace_layout::nowhere) return;
+    kernel.emplace(p, kernel_table<P, K>, part, space, device, false, false);
+    if (kernel->scratch_bytes() > 0) scratch = workspace.take(kernel->scratch_bytes());
   }
 };
 

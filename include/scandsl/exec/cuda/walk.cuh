@@ -77,7 +77,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
 
   /// One tile is all there is of every lane.
   __device__ __forceinline__ void run_one_tile() {
-    if (a.restarts || a.walk_dimensions > 1) return leave_at_once();
+    if (a.in_order) return leave_at_once();
     auto& thread = threads.thread;
     threads.template find<false>(blockIdx.x, thread);
     find_carries();
@@ -93,8 +93,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
 
   /// Several tiles of the same lanes.
   __device__ __forceinline__ void run_stream() {
-    if (a.restarts || a.walk_dimensions > 1)
-      return walk_on<K, typename Arrangement::template slow_of<K>>(a, shared, nullptr);
+    if (a.in_order) return walk_on<K, typename Arrangement::template slow_of<K>>(a, shared, nullptr);
     auto& thread = threads.thread;
     threads.template find<true>(blockIdx.x, thread);
     unsigned char* const stages = shared + base::exchange_bytes(a.lane_threads);
