@@ -1,5 +1,7 @@
+#include "../ops/lrpe_cosine/gradient_program.hpp"
 #include "scandsl/exec/cuda/plan.cuh"
 
+#include "../ops/lrpe_cosine/gradient_program.hpp"
 #include "scandsl/ir/lower.hpp"
 #include "scandsl/pass/gradient.hpp"
 #include "support/catch.hpp"
@@ -68,6 +70,8 @@ inline constexpr auto optional_columns =
 inline constexpr auto doptional_columns = gradient(optional_columns);
 template <const program& P> using framed = cuda_detail::framed_group<P, 0>;
 
+inline constexpr auto faded =
+    op<"faded">(out<"y">(b, n, d) = scan(decayed_sum, over(n), exp(-square(a(d))), x(b, n, d)));
 inline constexpr auto total = op<"total">(out<"y">(b, d) = sum(over(n), x(b, n, d)));
 
 constexpr std::int64_t unit = std::int64_t{12} * 8192 * 2048 * 2;
@@ -175,6 +179,19 @@ TEST_CASE("few lanes side by side are planned in pieces, read twice", "[cuda][pl
   CHECK(2 * p.moved_bytes == 3 * p.floor_bytes);
 }
 
+TEST_CASE("few lanes of a gradient are planned in pieces, each sweep twice", "[cuda][plan][explain]") {
+  const auto p = plan<dcolumns>(h200, x = shape<bfloat16>(1, 1 << 20, 64),
+                                dy = shape<bfloat16>(1, 1 << 20, 64), dx = shape<bfloat16>(1, 1 << 20, 64));
+  CHECK(p.kernels[0].plan.pieces > 200);
+  const std::string text = explain(p);
+  CAPTURE(text);
+  CHECK(text.find("pieces of") != std::string::npos);
+  CHECK(p.carry_bytes == 0);
+  // x twice, then x and dy twice, and dx: 7 in place of 3, and the carries between tiles.
+  CHECK(3 * p.moved_bytes > 7 * p.floor_bytes);
+  CHECK(2 * p.moved_bytes < 5 * p.floor_bytes);
+}
+
 TEST_CASE("reductions of lanes side by side are planned in parts, read once", "[cuda][plan][explain]") {
   const auto planned_for = [](std::int64_t lanes, std::int64_t steps) {
     return plan<total>(h200, x = shape<bfloat16>(12, steps, lanes), y = shape<bfloat16>(12, lanes));
@@ -203,6 +220,35 @@ TEST_CASE("an encoding is walked along its positions, a few at a time, and its c
   CAPTURE(text);
   CHECK(text.find("walks n") != std::string::npos);
   CHECK(text.find("sines and cosines by rotation") != std::string::npos);
+}
+
+TEST_CASE("what does not vary along the walk is computed once, and the plan says so",
+          "[cuda][plan][explain]") {
+  const auto p = plan<faded>(h200, x = shape<bfloat16>(12, 8192, 2048), a = shape<float>(2048),
+                             y = shape<bfloat16>(12, 8192, 2048));
+  const std::string text = explain(p);
+  CAPTURE(text);
+  CHECK(text.find("1 function computed once for all steps") != std::string::npos);
+  CHECK(explain(plan<columns>(h200, x = shape<bfloat16>(12, 8192, 2048), y = shape<bfloat16>(12, 8192, 2048)))
+            .find("computed once") == std::string::npos);
+}
+
+TEST_CASE("a softmax over the sequence moves four units of traffic, and its gradient seven",
+          "[cuda][plan][explain]") {
+  namespace op = ops::lrpe_cosine_program;
+  constexpr std::int64_t batch = 12, length = 8192, unit = batch * length * 12 * 128 * 2;
+  const auto lanes = shape<bfloat16>(batch, length, 12, 128);
+  const auto encoding = shape<bfloat16>(batch, length, 12, 2, 128);
+  const auto forward = plan<op::softmax_sequence>(h200, op::x = lanes, op::theta = shape<float>(12, 128),
+                                                  op::offset = 0, y = encoding);
+  const auto backward = plan<op::softmax_sequence_dx>(h200, op::x = lanes, op::theta = shape<float>(12, 128),
+                                                      op::offset = 0, dy = encoding, dx = lanes);
+  // x twice and y, which is two; x and dy twice and dx. Beside them a maximum, a sum and a mean of each
+  // column.
+  CHECK(forward.moved_bytes >= 4 * unit);
+  CHECK(100 * forward.moved_bytes < 404 * unit);
+  CHECK(backward.moved_bytes >= 7 * unit);
+  CHECK(100 * backward.moved_bytes < 707 * unit);
 }
 
 TEST_CASE("rows that share cosines are taken by the same threads, where there are many",

@@ -1,13 +1,15 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "../examples/layer.hpp"
 #include "../ops/md_lrpe_cosine/program.hpp"
 #include "docs/golden.hpp"
 #include "scandsl/scandsl.hpp"
 #include "support/catch.hpp"
-#include "support/derivative.hpp"
+#include "support/layer_reference.hpp"
 
 using namespace docs_test;
 
@@ -23,12 +25,10 @@ constexpr axis<"v"> v;
 constexpr axis<"part"> part;
 constexpr tensor<"x"> x;
 constexpr tensor<"y"> y;
-constexpr tensor<"g"> g;
 constexpr tensor<"w"> w;
 constexpr tensor<"dy"> dy;
 constexpr tensor<"dx"> dx;
 constexpr tensor<"theta"> theta;
-constexpr tensor<"decay"> decay;
 
 // [doc:encoding]
 constexpr integer_scalar<"offset"> offset;
@@ -45,18 +45,8 @@ constexpr auto picked = op<"picked">(out<"y">(n) = w(v[target(n)]) * x(n, v[targ
 constexpr auto dpicked = gradient(picked);
 // [/doc:gather]
 
-// [doc:fused]
-constexpr auto turned = [](auto value) {
-  return stack(part, value * cos_of_product(index(n), theta(h, d)),
-               value * sin_of_product(index(n), theta(h, d)));
-};
-constexpr auto layer =
-    op<"layer">(out<"y">(b, n, h, part, d) = sigmoid(g(b, n, h, d)) * scan(decayed_sum, over(n), decay(h),
-                                                                           turned(silu(x(b, n, h, d)))));
-constexpr auto dlayer = gradient(layer, x, g);
-// [/doc:fused]
-static_assert(kernels_of<layer>.programs.count == 1);
-static_assert(kernels_of<dlayer>.programs.count == 1);
+static_assert(kernels_of<layer_op::layer>.programs.count == 1);
+static_assert(kernels_of<layer_op::dlayer>.programs.count == 1);
 
 }  // namespace
 
@@ -68,49 +58,61 @@ TEST_CASE("positional encodings print as the page shows them", "[docs][positions
   CHECK(golden("positional.txt", "latex") == describe_latex(encoding) + "\n");
   CHECK(golden("positional.txt", "dencoding-latex") == describe_latex(dencoding) + "\n");
   CHECK(golden("positional.txt", "dpicked-latex") == describe_latex(dpicked) + "\n");
-  CHECK(golden("positional.txt", "dlayer") == describe(dlayer) + "\n");
-  CHECK(golden("positional.txt", "dlayer-latex") == describe_latex(dlayer) + "\n");
+  CHECK(golden("positional.txt", "dlayer") == describe(layer_op::dlayer) + "\n");
+  CHECK(golden("positional.txt", "dlayer-latex") == describe_latex(layer_op::dlayer) + "\n");
 }
 
-TEST_CASE("the fused layer is what it says, and its gradient too", "[docs][positions]") {
-  constexpr std::size_t length = 5, features = 3;
-  std::vector<float> xs, gs, thetas{0.3F, -0.7F, 0.9F}, ys(2 * length * features);
-  for (std::size_t i = 0; i < length * features; ++i) {
-    xs.push_back(0.1F * static_cast<float>(i) - 0.6F);
-    gs.push_back(0.5F - 0.07F * static_cast<float>(i));
+namespace {
+
+/// The largest error of `values` in units of `sizes`.
+template <class T>
+double error_in(const std::vector<double>& sizes, const std::vector<T>& values,
+                const std::vector<double>& expected) {
+  double worst = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double error = std::fabs(static_cast<double>(values[i]) - expected[i]);
+    worst = std::max(worst, error <= 0 ? 0 : error / sizes[i]);
   }
-  const float kept = 0.75F;
-  // [doc:run]
-  run<layer>(cpu{}, x = view(xs.data(), 1, length, 1, features), g = view(gs.data(), 1, length, 1, features),
-             theta = view(thetas.data(), 1, features), decay = view(&kept, 1),
-             y = view(ys.data(), 1, length, 1, 2, features));
-  // [/doc:run]
-  for (std::size_t j = 0; j < features; ++j) {
-    double cosines = 0, sines = 0;
-    for (std::size_t t = 0; t < length; ++t) {
-      const double value = xs[t * features + j], silu_of = value / (1 + std::exp(-value)),
-                   angle = static_cast<double>(t) * thetas[j],
-                   gate = 1 / (1 + std::exp(-double{gs[t * features + j]}));
-      cosines = kept * cosines + silu_of * std::cos(angle);
-      sines = kept * sines + silu_of * std::sin(angle);
-      CHECK(ys[(2 * t) * features + j] == Approx(gate * cosines).margin(1e-6));
-      CHECK(ys[(2 * t + 1) * features + j] == Approx(gate * sines).margin(1e-6));
-    }
-  }
-  std::mt19937 random(3);
-  generate::random_case c;
-  const auto drawn = [&](std::vector<std::int64_t> extents) {
-    std::int64_t count = 1;
-    for (const std::int64_t each : extents) count *= each;
-    oracle_tensor values{{}, extents};
-    for (std::int64_t i = 0; i < count; ++i) values.values.push_back(derivative::normal(random));
+  return worst;
+}
+
+/// Runs the layer and its gradient on the CPU in T, and compares.
+template <class T> void check_layer(layer_reference of, double tolerance) {
+  const auto held = [](std::vector<double>& exact) {
+    std::vector<T> values;
+    for (double& each : exact) each = double{values.emplace_back(static_cast<T>(each))};
     return values;
   };
-  c.inputs = {{"x", drawn({2, 4, 2, 3})},
-              {"g", drawn({2, 4, 2, 3})},
-              {"theta", drawn({2, 3})},
-              {"decay", drawn({2})}};
-  CHECK(derivative::difference_mismatch(layer, gradient(layer), c, random) < 1e-8);
+  const std::vector<T> xs = held(of.x), gs = held(of.g), thetas = held(of.theta), decays = held(of.decay),
+                       dys = held(of.dy);
+  std::vector<T> ys(dys.size()), dxs(xs.size()), dgs(xs.size());
+  const auto on_lanes = [&](auto* data) { return view(data, of.batch, of.length, of.heads, of.features); };
+  const auto on_parts = [&](auto* data) { return view(data, of.batch, of.length, of.heads, 2, of.features); };
+  namespace l = layer_op;
+  const auto restart = static_cast<std::int64_t>(of.every);
+  run<l::layer>(cpu{}, l::x = on_lanes(xs.data()), l::g = on_lanes(gs.data()),
+                l::theta = view(thetas.data(), of.heads, of.features),
+                l::decay = view(decays.data(), of.heads), l::chunk = restart, l::y = on_parts(ys.data()));
+  run<l::dlayer>(cpu{}, l::x = on_lanes(xs.data()), l::g = on_lanes(gs.data()),
+                 l::theta = view(thetas.data(), of.heads, of.features),
+                 l::decay = view(decays.data(), of.heads), l::chunk = restart, l::dy = on_parts(dys.data()),
+                 l::dx = on_lanes(dxs.data()), l::dg = on_lanes(dgs.data()));
+  of.compute();
+  CAPTURE(of.length, of.features, of.every);
+  CHECK(error_in(of.size_of_y, ys, of.y) < tolerance);
+  CHECK(error_in(of.size_of_dx, dxs, of.dx) < tolerance);
+  CHECK(error_in(of.size_of_dg, dgs, of.dg) < tolerance);
+}
+
+}  // namespace
+
+TEST_CASE("the fused layer is what it says, and its gradient too", "[docs][positions]") {
+  for (const std::size_t length : {0U, 1U, 5U, 300U, 5000U})
+    for (const std::size_t chunk : {0U, 64U}) {
+      check_layer<float>({2, length, 2, 7, chunk}, 4e-6);  // sines and cosines err by 2e-6
+      check_layer<float>({1, length, 1, 1, chunk}, 4e-6);
+      check_layer<double>({1, length, 3, 16, chunk}, 1e-12);
+    }
 }
 
 TEST_CASE("a class is picked, and its gradient put back", "[docs][positions]") {

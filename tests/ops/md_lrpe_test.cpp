@@ -197,3 +197,8 @@ TEST_CASE("extra tokens become themselves and zeros", "[ops][lrpe]") {
       for (std::size_t j = 0; j < 6; ++j)
         CHECK(y[(k * 7 + t) * 6 + j] == (j < 3 ? x[(k * 7 + t) * 3 + j] : 0.0F));
 }
+
+TEST_CASE("grids, for compute-sanitizer", "[.sanitize]") {
+  CHECK(mismatch_of({2, 2, 16, 3, {2, 3, 4}, dtype::bfloat16, dtype::float32, 0}) == "");
+  CHECK(mismatch_of({1, 3, 7, 0, {5, 9}, dtype::float32, dtype::float32, 2}) == "");
+}

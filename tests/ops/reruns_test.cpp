@@ -4,6 +4,7 @@
 #include "scandsl/ops/decayed_sum.hpp"
 #include "scandsl/ops/logcumsumexp.hpp"
 #include "scandsl/ops/lrpe_cosine.hpp"
+#include "scandsl/ops/md_lrpe_cosine.hpp"
 #include "support/catch.hpp"
 
 // Gradients have the same bits in every run, on any number of threads: sums for parameters, too.
@@ -47,7 +48,8 @@ template <class Run, class... T> void check_reruns(Run run, memory_of<T>&... res
   }
 }
 
-const std::vector<extent_list> shapes = {{3, 5000}, {70, 333}, {1, 30000}, {2, 700, 24}, {1, 1500, 8}};
+const std::vector<extent_list> shapes = {{3, 5000},   {70, 333},    {1, 30000},
+                                         {1, 300000}, {2, 700, 24}, {1, 1500, 8}};
 
 template <class T> void check_log_sums() {
   std::mt19937 random(41);
@@ -100,8 +102,10 @@ template <class T> void check_angles() {
   for (const auto& [extents, of_theta] : {std::pair{extent_list{3, 200, 4, 32}, extent_list{4, 32}},
                                           {{2, 1000, 3, 17}, {1, 17}},
                                           {{1, 400, 5, 64}, {5, 1}}})
-    for (const ops::lrpe_activation act : {ops::lrpe_activation::none, ops::lrpe_activation::softmax}) {
-      CAPTURE(extents, of_theta);
+    for (const auto& [act, act_dim] : {std::pair{ops::lrpe_activation::none, -1},
+                                       {ops::lrpe_activation::softmax, -1},
+                                       {ops::lrpe_activation::softmax, 1}}) {
+      CAPTURE(extents, of_theta, act_dim);
       extent_list encoded = extents;
       encoded[3] *= 2;
       memory_of<T> x = drawn<T>(random, count_of(extents), -2, 2),
@@ -109,6 +113,7 @@ template <class T> void check_angles() {
       memory_of<float> theta = drawn<float>(random, count_of(of_theta), 0, 1), dtheta(theta.size());
       ops::lrpe_options options;
       options.act = act;
+      options.act_dim = act_dim;
       ops::lrpe_gradients gradients;
       gradients.y_cotangent = array::of(dy.data(), encoded);
       gradients.x_gradient = array::of(dx.data(), extents);
@@ -118,6 +123,37 @@ template <class T> void check_angles() {
             run_with(threads, [&](auto& device) {
               ops::lrpe_cosine_backward(device, array::of(x.data(), extents),
                                         array::of(theta.data(), of_theta), gradients, options);
+            });
+          },
+          dx, dtheta);
+    }
+}
+
+template <class T> void check_grids() {
+  std::mt19937 random(44);
+  for (const auto& [tokens, features] :
+       {std::pair{extent_list{300}, 32}, {extent_list{20, 15}, 17}, {extent_list{5, 7, 9}, 64}})
+    for (const std::int64_t extra : {0, 10}) {
+      CAPTURE(tokens, features, extra);
+      const auto axes = static_cast<std::int64_t>(tokens.size());
+      const extent_list extents{3, 4, extra + count_of(tokens), features},
+          of_theta{4, (features + axes - 1) / axes};
+      extent_list encoded = extents;
+      encoded[3] *= 2;
+      memory_of<T> x = drawn<T>(random, count_of(extents), -2, 2),
+                   dy = drawn<T>(random, count_of(encoded), -1, 1), dx(x.size());
+      memory_of<float> theta = drawn<float>(random, count_of(of_theta), 0, 1), dtheta(theta.size());
+      ops::lrpe_gradients gradients;
+      gradients.y_cotangent = array::of(dy.data(), encoded);
+      gradients.x_gradient = array::of(dx.data(), extents);
+      gradients.theta_gradient = array::of(dtheta.data(), of_theta);
+      ops::md_lrpe_options options;
+      options.extra_tokens = extra;
+      check_reruns(
+          [&](int threads) {
+            run_with(threads, [&](auto& device) {
+              ops::md_lrpe_cosine_backward(device, array::of(x.data(), extents),
+                                           array::of(theta.data(), of_theta), tokens, gradients, options);
             });
           },
           dx, dtheta);
@@ -139,4 +175,9 @@ TEST_CASE("decayed_sum's gradients have the same bits in every run", "[ops][grad
 TEST_CASE("lrpe_cosine's gradients have the same bits in every run", "[ops][gradient][reruns]") {
   check_angles<float>();
   check_angles<bfloat16>();
+}
+
+TEST_CASE("md_lrpe_cosine's gradients have the same bits in every run", "[ops][gradient][reruns]") {
+  check_grids<float>();
+  check_grids<bfloat16>();
 }

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <iterator>
+
 #include "property/on_cpu.hpp"
 #include "support/derivative.hpp"
 #include "support/generate_positions.hpp"
@@ -9,7 +12,9 @@ using generate::random_case;
 
 namespace {
 
-constexpr unsigned count = RANDOM_PROGRAMS / 6;
+/// Stacks, sums and scans in turn, for the programs are drawn, and the first stack is the fifteenth.
+constexpr unsigned programs[] = {14, 0, 1, 7, 16, 3, 12, 4, 24};
+constexpr unsigned count = std::min<unsigned>(RANDOM_PROGRAMS / 6, std::size(programs));
 
 template <unsigned Seed>
 constexpr program gradient_of_positions = gradient(generate::program_of_positions<Seed>);
@@ -63,12 +68,12 @@ template <unsigned Seed> void check_gradient() {
 
 TEST_CASE("random programs of positions on the CPU", "[property][positions]") {
   [&]<unsigned... Seed>(std::integer_sequence<unsigned, Seed...>) {
-    (check_program<Seed>(), ...);
+    (check_program<programs[Seed]>(), ...);
   }(seeds<count>{});
 }
 
 TEST_CASE("gradients of random programs of positions on the CPU", "[property][positions][gradient]") {
   [&]<unsigned... Seed>(std::integer_sequence<unsigned, Seed...>) {
-    (check_gradient<Seed>(), ...);
+    (check_gradient<programs[Seed]>(), ...);
   }(seeds<count>{});
 }

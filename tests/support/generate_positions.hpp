@@ -41,7 +41,8 @@ template <unsigned Seed, int Depth, class From> constexpr auto random_integer(Fr
 
 /// A value in [-4, 4] that integers decide.
 template <unsigned Seed> constexpr auto value_of_integers() {
-  const auto p = random_integer<child<Seed, 1>, 2>(integers), q = random_integer<child<Seed, 2>, 1>(integers);
+  const auto p = random_integer<child<Seed, 1>, 2>(integers);
+  const auto q = random_integer<child<Seed, 2>, 1>(integers);
   const auto leaf = one_of<child<Seed, 3>>(leaves);
   constexpr std::size_t kind = draw<Seed, 9>;
   if constexpr (kind == 0)
@@ -65,7 +66,8 @@ template <unsigned Seed> constexpr auto value_of_integers() {
 }
 
 template <unsigned Seed> constexpr auto expression_of_integers() {
-  const auto p = value_of_integers<child<Seed, 1>>(), q = value_of_integers<child<Seed, 2>>();
+  const auto p = value_of_integers<child<Seed, 1>>();
+  const auto q = value_of_integers<child<Seed, 2>>();
   if constexpr (draw<Seed, 3> == 0)
     return one_of<child<Seed, 3>>(unary_functions)(p);
   else

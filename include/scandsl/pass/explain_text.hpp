@@ -31,12 +31,32 @@ inline std::string size_text(std::int64_t bytes) {
   return buffer;
 }
 
+/// Exponentials, sines and the like that do not vary along the walked axis, nor wait for a scan's last value:
+/// they are computed once, before the loop over it.
+inline int hoisted_functions(const program& kernel, const walk_table& table) {
+  if (table.axis < 0) return 0;
+  int count = 0;
+  bool waits[max_nodes] = {};
+  for (int i = 0; i < kernel.nodes.count; ++i) {
+    const node& n = kernel.nodes[i];
+    waits[i] = n.op == opcode::scan || n.op == opcode::carry || n.op == opcode::last;
+    for (const node_id o : n.operand) waits[i] = waits[i] || (o != no_node && waits[o]);
+    const bool costly = n.op == opcode::apply && n.function >= primitive::index<primitive::exp_op> &&
+                        !is_integer(n) && n.axes != 0;
+    if (costly && !waits[i] && (n.axes & axis_bit(table.axis)) == 0) ++count;
+  }
+  return count;
+}
+
 /// "  kernel 1: walks n, 2048 steps of 1000 lanes"
 inline std::string kernel_heading_text(const program& kernel, const walk_table& table, const loop_nest& nest,
                                        int index) {
   const std::string walked = table.axis >= 0 ? std::string(kernel.axes[table.axis].view()) : "memory order";
-  return joined("  kernel ", index + 1, ": walks ", walked, ", ", nest.steps(), " steps of ",
-                nest.lane_count(), nest.lane_count() == 1 ? " lane" : " lanes");
+  std::string text = joined("  kernel ", index + 1, ": walks ", walked, ", ", nest.steps(), " steps of ",
+                            nest.lane_count(), nest.lane_count() == 1 ? " lane" : " lanes");
+  if (const int hoisted = hoisted_functions(kernel, table); hoisted > 0)
+    text += joined(", ", hoisted, hoisted == 1 ? " function" : " functions", " computed once for all steps");
+  return text;
 }
 
 /// "    sweep 1: forward, the other way if reverse"
