@@ -20,7 +20,7 @@ public:
   explicit device_copies(const program& p, const problem& host) : bound(host) {
     for (int t = 0; t < p.tensors.count; ++t) {
       bound_tensor& b = bound.tensors[static_cast<std::size_t>(t)];
-      if (!b.bound || b.view.data == nullptr) continue;
+      if (!b.bound || b.view.data == nullptr || p.tensors[t].role == tensor_role::table) continue;
       std::int64_t lowest = 0, highest = 0;
       bool empty = false;
       for (int a = 0; a < b.view.rank; ++a)

@@ -278,6 +278,7 @@ TEST_CASE("few lanes of several sweeps are cut into pieces of whole tiles", "[pa
   CHECK(pieces({{33, 1 << 20}}, {{1 << 20, 1}}).pieces == 8);
   CHECK(pieces({{34, 1 << 20}}, {{1 << 20, 1}}).pieces == 1);  // lanes enough
   CHECK(pieces({{1, tile}}, {{tile, 1}}).pieces == 1);         // one tile
+  CHECK(pieces({{1, 1}}, {{0, 1}}).pieces == 1);               // none
   CHECK(pieces({{1, 1 << 20}}, {{1 << 20, 1}}, 5000).pieces == 1);
   CHECK(pieces({{1, 1 << 20}}, {{1 << 20, 1}}, 0, 3).pieces == 1);
   CHECK(pieces({{8 * 64, 1}}, {{1 << 17, 8 * 64}}).pieces > 1);

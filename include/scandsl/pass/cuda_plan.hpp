@@ -338,10 +338,10 @@ inline void consider_sweep_pieces(cuda_kernel_plan& plan, const cuda_tile_shape&
   if (idle == 0 || plan.nest.walk.size() != 1 || plan.packed || plan.chunk > 0 || plan.repeats > 1 ||
       blocks == 0 || blocks * idle > device.multiprocessors)
     return;
-  const std::int64_t tiles = (length + tile - 1) / tile,
-                     wanted = std::int64_t{policy::blocks_resident} * device.multiprocessors / blocks,
+  const std::int64_t tiles = (length + tile - 1) / tile;
+  if (tiles < 2) return;
+  const std::int64_t wanted = std::int64_t{policy::blocks_resident} * device.multiprocessors / blocks,
                      of_piece = (tiles + wanted - 1) / wanted, pieces = (tiles + of_piece - 1) / of_piece;
-  if (pieces < 2) return;
   plan.piece = of_piece * tile;
   plan.pieces = pieces;
 }

@@ -288,7 +288,7 @@ template <class Group, int S> struct remembered_nodes {
     return nodes;
   }();
 };
-/// Whether a node is an exponential, a sine or the like.
+/// Whether a node is worth a register where it would be computed again: all of real numbers but signs.
 constexpr bool is_costly(const node& n) {
   return n.op == opcode::apply && n.function >= primitive::index<primitive::exp_op> && !is_integer(n);
 }
