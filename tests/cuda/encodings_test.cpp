@@ -190,11 +190,13 @@ std::string mismatch_along(const encoding_case& what, lrpe_activation act) {
       }
       for (std::int64_t i = 0; i < n; ++i) {
         const auto k = static_cast<std::size_t>(i);
+        // A share below the numbers that float32 has is 0.
         const double should = softmax ? value[k] * (q[k] - mean) : q[k] * slope[k],
-                     terms = softmax ? 1e-5 * value[k] * (1 + std::fabs(mean) + std::fabs(q[k])) : 1e-5;
+                     terms = softmax ? (1e-5 * value[k] + 0x1p-126) * (1 + std::fabs(mean) + std::fabs(q[k]))
+                                     : 1e-5;
         if (wrong(one.dx[at(i)], should, terms))
-          return "dx of column " + std::to_string(column) + ", step " + std::to_string(i) + ": expected " +
-                 std::to_string(should) + ", got " + std::to_string(number(one.dx[at(i)]));
+          return message("dx of column ", column, ", step ", i, ": expected ", should, ", got ",
+                         number(one.dx[at(i)]));
       }
     }
     // Sines and cosines to 2e-6, a sigmoid to 1e-6, sums of float32.

@@ -186,7 +186,7 @@ TEST_CASE("few lanes of a gradient are planned in pieces, each sweep twice", "[c
   const std::string text = explain(p);
   CAPTURE(text);
   CHECK(text.find("pieces of") != std::string::npos);
-  CHECK(p.carry_bytes == 0);
+  CHECK(p.carry_bytes > 0);  // where a scan without a workspace has left them
   // x twice, then x and dy twice, and dx: 7 in place of 3, and the carries between tiles.
   CHECK(3 * p.moved_bytes > 7 * p.floor_bytes);
   CHECK(2 * p.moved_bytes < 5 * p.floor_bytes);

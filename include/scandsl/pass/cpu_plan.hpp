@@ -21,6 +21,8 @@ struct strip_policy {
   /// a quarter of that each, took 2.4 times as long). Short rows take more packs, up to this many steps in
   /// all.
   static constexpr std::int64_t row_steps = 256;
+  /// Bytes of one value that the first sweep keeps for later ones: of more than this it is computed again.
+  static constexpr std::int64_t kept_bytes = 1 << 18;
   /// Bytes of one staged tile of one stream: 16 steps of 32 packs. With fewer steps a tile, bfloat16 took
   /// twice as long.
   static constexpr std::int64_t tile_bytes = 32768;

@@ -108,6 +108,8 @@ struct cuda_sweep_piece_policy {
   static constexpr int idle_multiprocessors = 4, idle_of_rolled = 16;
   /// Blocks of a multiprocessor.
   static constexpr int blocks_resident = 2;
+  /// Of a lane: several launches take as long as a few tiles.
+  static constexpr int fewest_tiles = 8;
 };
 
 /// How reductions of lanes that lie side by side are cut into parts (exec/cuda/parts.cuh). Measured on an
@@ -339,7 +341,7 @@ inline void consider_sweep_pieces(cuda_kernel_plan& plan, const cuda_tile_shape&
       blocks == 0 || blocks * idle > device.multiprocessors)
     return;
   const std::int64_t tiles = (length + tile - 1) / tile;
-  if (tiles < 2) return;
+  if (tiles < policy::fewest_tiles) return;
   const std::int64_t wanted = std::int64_t{policy::blocks_resident} * device.multiprocessors / blocks,
                      of_piece = (tiles + wanted - 1) / wanted, pieces = (tiles + of_piece - 1) / of_piece;
   plan.piece = of_piece * tile;

@@ -93,8 +93,12 @@ public:
   /// Walks [low, high) for sweep i, restarting every `chunk` positions from `low` on (0: never).
   void sweep(int i, std::int64_t chunk) {
     const walk_stage& stage = table.sweep[i];
-    if (chunk < 1 || chunk >= range_high - range_low)
+    if (chunk < 1 || chunk >= range_high - range_low) {
+      if (has_windows()) return sweep_windows(i);
+      need_scratch(range_low, range_high - range_low);
       return walk(stage, context.kernels->sweep[i], range_low, range_high);
+    }
+    need_scratch(range_low, range_high - range_low);
     save(i);
     const std::int64_t chunks = (range_high - range_low + chunk - 1) / chunk;
     for (std::int64_t c = 0; c < chunks; ++c) {
@@ -105,7 +109,10 @@ public:
     }
   }
   /// The same, reduced to the states.
-  void aggregate(int i) { walk(table.aggregate[i], context.kernels->aggregate[i], range_low, range_high); }
+  void aggregate(int i) {
+    need_scratch(range_low, range_high - range_low);
+    walk(table.aggregate[i], context.kernels->aggregate[i], range_low, range_high);
+  }
 
   C* carry(int scan, int component) {
     return &carries[static_cast<std::size_t>((scan * max_components + component) * pitch)];
@@ -182,7 +189,6 @@ private:
     carries.grow(static_cast<std::size_t>(p.scans.count * max_components) * wide);
     keeps.grow(streams * wide);
     tiles.grow((streams + stores) * tile);
-    scratch.grow(scratch_streams() * static_cast<std::size_t>(range_high - range_low) * wide);
     stream_table.grow(streams * static_cast<std::size_t>(packs));
     store_table.grow(stores * static_cast<std::size_t>(packs));
     gather_table.resize(streams * static_cast<std::size_t>(packs));
@@ -200,6 +206,61 @@ private:
     lent.assign(streams, {});
     filled.assign(streams, false);
     contents.assign(streams, {});
+    window_in_scratch = -1;
+  }
+  /// Has the scratch hold so many steps from `low` on.
+  void need_scratch(std::int64_t low, std::int64_t steps) {
+    scratch.grow(scratch_streams() * static_cast<std::size_t>(steps * pitch));
+    scratch_low = low;
+    scratch_steps = steps;
+  }
+
+  // Of a long range what the first sweep keeps for later ones does not fit into the cache. It keeps its
+  // carries instead, at the start of each window, a tile's steps; a later sweep takes one window after the
+  // other and computes the first sweep there once more.
+
+  bool has_windows() const {
+    const walk_stage& first = table.sweep[0];
+    if (table.sweeps < 2 || first.keeps.count == 0 || first.stores.count > 0) return false;
+    for (int i = 1; i < table.sweeps; ++i)
+      if (table.sweep[i].keeps.count > 0) return false;
+    for (const lent_scratch& l : lent)
+      if (l.base != nullptr) return false;
+    // What rotates begins with a window: of any number of packs alike.
+    const std::int64_t steps = range_high - range_low,
+                       lanes = any_rotates(table) ? strip_policy::adjacent_packs * width : pitch;
+    return steps > tile_steps &&
+           steps * lanes * static_cast<std::int64_t>(sizeof(C)) > strip_policy::kept_bytes;
+  }
+  void sweep_windows(int i) {
+    const std::int64_t count = (range_high - range_low + tile_steps - 1) / tile_steps;
+    const walk_stage &first = table.sweep[0], &stage = table.sweep[i];
+    const bool replays = i > 0 && reads_scratch(stage);
+    const std::size_t states = static_cast<std::size_t>(p.scans.count * max_components * pitch);
+    if (i == 0) window_carries.grow(states * static_cast<std::size_t>(count + 1));
+    for (std::int64_t n = 0; n < count; ++n) {
+      const std::int64_t window = context.reversed(stage) ? count - 1 - n : n,
+                         low = range_low + window * tile_steps, high = std::min(range_high, low + tile_steps);
+      C* const before = &window_carries[states * static_cast<std::size_t>(window)];
+      if (i == 0) copy_states(0, &carries[0], before);
+      if (i == 0 || replays) need_scratch(low, tile_steps);
+      if (replays && window != window_in_scratch) {
+        copy_states(0, before, &carries[0]);
+        walk(first, context.kernels->sweep[0], low, high);
+        window_in_scratch = window;
+      }
+      walk(stage, context.kernels->sweep[i], low, high);
+      if (i == 0) window_in_scratch = window;
+    }
+    // The last values of the first sweep are wanted behind later ones, too.
+    C* const last = &window_carries[states * static_cast<std::size_t>(count)];
+    if (i == 0) copy_states(0, &carries[0], last);
+    if (replays) copy_states(0, last, &carries[0]);
+  }
+  static bool reads_scratch(const walk_stage& stage) {
+    for (const stream_read& read : stage.reads)
+      if (read.from == source::scratch) return true;
+    return false;
   }
   std::size_t scratch_streams() const {
     for (const lent_scratch& l : lent)
@@ -355,8 +416,8 @@ private:
     const lent_scratch& l = lent[static_cast<std::size_t>(stream)];
     for (int j = 0; j < packs; ++j) {
       if (l.base == nullptr) {
-        C* own = &scratch[static_cast<std::size_t>(
-            (stream * (range_high - range_low) + low - range_low) * pitch + j * width)];
+        C* own = &scratch[static_cast<std::size_t>((stream * scratch_steps + low - scratch_low) * pitch +
+                                                   j * width)];
         row[j] = stepping(own, pitch, steps, backwards);
       } else {
         C* tile = stream_tile(stream) + j * width;
@@ -459,14 +520,14 @@ private:
   /// The carries of a sweep's scans at its start, kept for every restart.
   void save(int sweep_index) {
     seeds.grow(static_cast<std::size_t>(p.scans.count * max_components * pitch));
-    copy_states(sweep_index, carries, seeds);
+    copy_states(sweep_index, &carries[0], &seeds[0]);
   }
-  void restore(int sweep_index) { copy_states(sweep_index, seeds, carries); }
-  void copy_states(int sweep_index, raw_buffer<C>& from, raw_buffer<C>& to) {
+  void restore(int sweep_index) { copy_states(sweep_index, &seeds[0], &carries[0]); }
+  void copy_states(int sweep_index, const C* from, C* to) {
     for (int s = 0; s < p.scans.count; ++s)
       if (table.sweep_of_scan[s] == sweep_index)
-        std::copy_n(&from[static_cast<std::size_t>(s * max_components * pitch)],
-                    p.scans[s].components * pitch, &to[static_cast<std::size_t>(s * max_components * pitch)]);
+        std::copy_n(from + s * max_components * pitch, p.scans[s].components * pitch,
+                    to + s * max_components * pitch);
   }
 
   const strip_context<C>& context;
@@ -476,10 +537,12 @@ private:
   std::array<std::int64_t, max_tensors> inner_stride{};
   int packs = 0;
   std::int64_t pitch = 0, segment = 0, range_low = 0, range_high = 0, tile_steps = 1;
+  std::int64_t scratch_low = 0, scratch_steps = 0;  ///< of the walk, that the scratch holds
+  std::int64_t window_in_scratch = -1;              ///< whose kept values it holds; -1: of none
   std::vector<dimension> segment_dimensions;
   std::vector<pack_place> places;
   raw_buffer<std::int64_t> tables;
-  raw_buffer<C> carries, seeds, keeps, tiles, scratch;
+  raw_buffer<C> carries, seeds, keeps, tiles, scratch, window_carries;
   raw_buffer<pack_stream<C>> stream_table, store_table;
   std::vector<pack_stream<C>*> stream_rows, store_rows;
   std::vector<gather_place<width>> gather_table;

@@ -345,8 +345,7 @@ private:
 
   planned_kernel(const program& p, const walk_table& table, const problem& bound,
                  const numbered_space<K>& numbered, const cuda_device& on, bool parallel)
-      : plan(plan_cuda_kernel(p, table, bound, numbered.space(),
-                              shape_of(parallel, reads_what_others_write(p, bound)), on)),
+      : plan(plan_for(p, table, bound, numbered, shape_of(parallel, reads_what_others_write(p, bound)), on)),
         arguments(make_arguments<K>(plan, p, table, bound, numbered.space())), device(on) {
     if constexpr (policy::takes_pieces)
       if (plan.pieces > 1) pieces = make_pieces<K>(plan, arguments, bytes);
@@ -361,6 +360,19 @@ private:
         arguments.pieces = cut_sweeps<K>(plan, arguments, bytes_of_pieces);
         bytes += bytes_of_pieces;
       }
+  }
+  /// Carries that the scan left are worth more than pieces: where it left any, lanes are many, or short.
+  static cuda_kernel_plan plan_for(const program& p, const walk_table& table, const problem& bound,
+                                   const numbered_space<K>& numbered, cuda_tile_shape shape,
+                                   const cuda_device& on) {
+    if constexpr (policy::kept_carries > 0 && policy::several_sweeps)
+      if (numbered.lanes > 0) {
+        cuda_tile_shape whole = shape;
+        whole.idle_of_rows = whole.idle_of_strips = 0;
+        const cuda_kernel_plan walk = plan_cuda_kernel(p, table, bound, numbered.space(), whole, on);
+        if (keeps_carries(p, walk, whole, true)) return walk;
+      }
+    return plan_cuda_kernel(p, table, bound, numbered.space(), shape, on);
   }
   /// How the carries lie that it leaves or finds, if it does.
   void describe_carries(const program& p, std::int64_t lanes) {
