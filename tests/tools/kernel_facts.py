@@ -2,8 +2,8 @@
 
 usage: kernel_facts.py --all|--sample LIBRARY
 LIBRARY holds kernels for sm_90, all that the ops have or a sample: of some programs, for one element type.
-- No program may have more kernels for a type than MOST_OF_A_PROGRAM says, and all of them no more kernels or bytes
-  than MOST_KERNELS and MOST_BYTES. How many there are in all is known where all are compiled, which a
+- No program may have more kernels for a type than MOST_OF_A_PROGRAM says, and all of them no more kernels or
+  bytes than MOST_KERNELS and MOST_BYTES. How many there are in all is known where all are compiled, which a
   machine without a GPU does not do: how many a program has varies too much to add it up from a sample.
 - Registers must leave room for as many warps on a multiprocessor as WARPS says; less hides less of the
   memory's latency, and a policy or launch bounds that changed show here.
