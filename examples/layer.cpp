@@ -9,8 +9,7 @@ namespace {
 constexpr std::size_t batch = 2, length = 300, heads = 2, features = 7;
 constexpr std::size_t count = batch * length * heads * features;
 
-/// Of parameters that are all the same: the layer's share in x's gradient, as a difference of its sums over
-/// dy.
+/// The layer's outputs, each times its dy, added up.
 double weighted_sum(const std::vector<double>& xs, const std::vector<double>& gs,
                     const std::vector<double>& dys, const std::vector<double>& thetas,
                     const std::vector<double>& decays, int every) {
@@ -26,7 +25,7 @@ double weighted_sum(const std::vector<double>& xs, const std::vector<double>& gs
 
 std::vector<double> doubled(const std::vector<float>& values) { return {values.begin(), values.end()}; }
 
-/// x's or g's gradient along `direction`, by central differences.
+/// How that changes along a direction, by central differences.
 double slope(std::vector<double> xs, std::vector<double> gs, const std::vector<double>& along_x,
              const std::vector<double>& along_g, const std::vector<double>& dys,
              const std::vector<double>& thetas, const std::vector<double>& decays, int every) {

@@ -1,4 +1,3 @@
-#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -11,30 +10,10 @@ namespace {
 
 using namespace layer_on_gpu;
 
-/// How far `values` are off, in units of `sizes`, beyond the rounding of what is stored.
-template <class T>
-double error_in(const std::vector<double>& sizes, const std::vector<T>& values,
-                const std::vector<double>& expected) {
-  const double unit = sizeof(T) == 2 ? 0x1p-8 : 0x1p-24;
-  double worst = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double error = std::fabs(static_cast<double>(static_cast<float>(values[i])) - expected[i]) -
-                         unit * std::fabs(expected[i]);
-    if (!(error <= 0)) worst = std::isfinite(error / sizes[i]) ? std::max(worst, error / sizes[i]) : 1e30;
-  }
-  return worst;
-}
-
 template <class T> void check_layer(layer_reference of) {
   CAPTURE(sizeof(T), of.batch, of.length, of.heads, of.features, of.every);
-  const auto held = []<class Element>(std::vector<double>& exact, Element) {
-    std::vector<Element> values;
-    for (double& each : exact)
-      each = static_cast<double>(static_cast<float>(values.emplace_back(Element(static_cast<float>(each)))));
-    return values;
-  };
-  const std::vector<T> xs = held(of.x, T()), gs = held(of.g, T()), dys = held(of.dy, T());
-  const std::vector<float> thetas = held(of.theta, float()), decays = held(of.decay, float());
+  const std::vector<T> xs = of.held<T>(of.x), gs = of.held<T>(of.g), dys = of.held<T>(of.dy);
+  const std::vector<float> thetas = of.held<float>(of.theta), decays = of.held<float>(of.decay);
   std::vector<T> ys(dys.size()), dxs(xs.size()), dgs(xs.size());
   const auto on_lanes = [&](auto* data) { return view(data, of.batch, of.length, of.heads, of.features); };
   const auto on_parts = [&](auto* data) { return view(data, of.batch, of.length, of.heads, 2, of.features); };
@@ -51,9 +30,10 @@ template <class T> void check_layer(layer_reference of) {
                                            l::dg = on_lanes(dgs.data())));
   of.compute();
   // Sines, cosines and, beside 16-bit operands, exponentials err by 2e-6 each.
-  CHECK(error_in(of.size_of_y, ys, of.y) < 8e-6);
-  CHECK(error_in(of.size_of_dx, dxs, of.dx) < 8e-6);
-  CHECK(error_in(of.size_of_dg, dgs, of.dg) < 8e-6);
+  const double unit = sizeof(T) == 2 ? 0x1p-8 : 0x1p-24;
+  CHECK(of.error_in(of.size_of_y, ys, of.y, unit) < 8e-6);
+  CHECK(of.error_in(of.size_of_dx, dxs, of.dx, unit) < 8e-6);
+  CHECK(of.error_in(of.size_of_dg, dgs, of.dg, unit) < 8e-6);
 }
 
 }  // namespace

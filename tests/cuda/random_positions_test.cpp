@@ -20,16 +20,7 @@ void compare(const compiled& each, const random_case& c, double tolerance, doubl
     if (const auto given = c.scalars.find(std::string(p.parameters[i].id.view())); given != c.scalars.end())
       host.parameters[static_cast<std::size_t>(i)] = given->second;
   each.run(host);
-  double worst = 0;
-  const auto expected = c.expected(p), got = memory.outputs();
-  for (const auto& [id, want] : expected) {
-    double size = least;
-    for (const double value : want.values) size = std::max(size, std::fabs(value));
-    for (std::size_t at = 0; at < want.values.size(); ++at)
-      if (const double off = std::fabs(want.values[at] - got.at(id).values[at]); !(off <= 0))
-        worst = std::max(worst, std::isfinite(off) ? off / size : 1e30);
-  }
-  CHECK(worst <= tolerance);
+  CHECK(property::relative_error(c.expected(p), memory.outputs(), least) <= tolerance);
 }
 
 constexpr generate::sizes shapes[] = {{2, 24, 3, 4},   {1, 1, 1, 1},    {2, 65, 70, 4},

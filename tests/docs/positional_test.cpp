@@ -1,5 +1,3 @@
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -64,27 +62,10 @@ TEST_CASE("positional encodings print as the page shows them", "[docs][positions
 
 namespace {
 
-/// The largest error of `values` in units of `sizes`.
-template <class T>
-double error_in(const std::vector<double>& sizes, const std::vector<T>& values,
-                const std::vector<double>& expected) {
-  double worst = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double error = std::fabs(static_cast<double>(values[i]) - expected[i]);
-    worst = std::max(worst, error <= 0 ? 0 : error / sizes[i]);
-  }
-  return worst;
-}
-
 /// Runs the layer and its gradient on the CPU in T, and compares.
 template <class T> void check_layer(layer_reference of, double tolerance) {
-  const auto held = [](std::vector<double>& exact) {
-    std::vector<T> values;
-    for (double& each : exact) each = double{values.emplace_back(static_cast<T>(each))};
-    return values;
-  };
-  const std::vector<T> xs = held(of.x), gs = held(of.g), thetas = held(of.theta), decays = held(of.decay),
-                       dys = held(of.dy);
+  const std::vector<T> xs = of.held<T>(of.x), gs = of.held<T>(of.g), thetas = of.held<T>(of.theta),
+                       decays = of.held<T>(of.decay), dys = of.held<T>(of.dy);
   std::vector<T> ys(dys.size()), dxs(xs.size()), dgs(xs.size());
   const auto on_lanes = [&](auto* data) { return view(data, of.batch, of.length, of.heads, of.features); };
   const auto on_parts = [&](auto* data) { return view(data, of.batch, of.length, of.heads, 2, of.features); };
@@ -99,9 +80,9 @@ template <class T> void check_layer(layer_reference of, double tolerance) {
                  l::dx = on_lanes(dxs.data()), l::dg = on_lanes(dgs.data()));
   of.compute();
   CAPTURE(of.length, of.features, of.every);
-  CHECK(error_in(of.size_of_y, ys, of.y) < tolerance);
-  CHECK(error_in(of.size_of_dx, dxs, of.dx) < tolerance);
-  CHECK(error_in(of.size_of_dg, dgs, of.dg) < tolerance);
+  CHECK(of.error_in(of.size_of_y, ys, of.y) < tolerance);
+  CHECK(of.error_in(of.size_of_dx, dxs, of.dx) < tolerance);
+  CHECK(of.error_in(of.size_of_dg, dgs, of.dg) < tolerance);
 }
 
 }  // namespace

@@ -1,4 +1,7 @@
 #pragma once
+#include <algorithm>
+#include <cmath>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -84,6 +87,21 @@ private:
   const program& program_;
   std::vector<held> tensors_;  ///< by program::tensors
 };
+
+/// The largest error of outputs, relative to the greatest value of a tensor, and at least to `least`; 1e30
+/// where one is not finite.
+inline double relative_error(const std::map<std::string, oracle_tensor>& expected,
+                             const std::map<std::string, oracle_tensor>& got, double least) {
+  double worst = 0;
+  for (const auto& [id, want] : expected) {
+    double size = least;
+    for (const double value : want.values) size = std::max(size, std::fabs(value));
+    for (std::size_t at = 0; at < want.values.size(); ++at)
+      if (const double off = std::fabs(want.values[at] - got.at(id).values[at]); !(off <= 0))
+        worst = std::max(worst, std::isfinite(off) ? off / size : 1e30);
+  }
+  return worst;
+}
 
 /// Runs the programs of the seeds First ... on `cases` inputs each: run.operator()<P>(operands<T>&, scalars)
 /// executes P.

@@ -24,17 +24,9 @@ template <const program& P, class T>
 void agrees(const random_case& c, int threads, double tolerance, double least = 1.0) {
   operands<T> memory(P, c);
   on_cpu{threads}.operator()<P>(memory, c.scalars);
-  double worst = 0.0;
   const auto expected = c.expected(P), got = memory.outputs();
-  for (const auto& [id, want] : expected) {
-    double size = least;
-    for (const double each : want.values) size = std::max(size, std::fabs(each));
-    for (std::size_t at = 0; at < want.values.size(); ++at)
-      if (const double off = std::fabs(want.values[at] - got.at(id).values[at]); off > 0)
-        worst = std::max(worst, off / size);
-    CHECK(got.at(id).extents == want.extents);
-  }
-  CHECK(worst <= tolerance);
+  for (const auto& [id, want] : expected) CHECK(got.at(id).extents == want.extents);
+  CHECK(relative_error(expected, got, least) <= tolerance);
 }
 
 template <unsigned Seed> void check_program() {

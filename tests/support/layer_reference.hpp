@@ -1,8 +1,10 @@
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 /// The layer of examples/layer.hpp and its gradient, as loops in float64, for operands drawn at random.
@@ -27,6 +29,33 @@ struct layer_reference {
     draw(dy, 2 * count);
     draw(theta, h * d);
     for (std::size_t i = 0; i < h; ++i) decay.push_back(i % 2 == 0 ? 0.9375 : -0.5);
+  }
+
+  /// An operand as T, to which its numbers here are rounded, too.
+  template <class T> static std::vector<T> held(std::vector<double>& exact) {
+    if constexpr (std::is_same_v<T, double>) return exact;
+    std::vector<T> values;
+    for (double& each : exact)
+      each = static_cast<double>(static_cast<float>(values.emplace_back(static_cast<float>(each))));
+    return values;
+  }
+
+  /// How far `values` are off, in units of `sizes`, beyond a rounding by `unit` when stored; 1e30 where one
+  /// is not finite.
+  template <class T>
+  static double error_in(const std::vector<double>& sizes, const std::vector<T>& values,
+                         const std::vector<double>& expected, double unit = 0) {
+    double worst = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      double value;
+      if constexpr (sizeof(T) == 8)
+        value = values[i];
+      else
+        value = static_cast<double>(static_cast<float>(values[i]));
+      const double error = std::fabs(value - expected[i]) - unit * std::fabs(expected[i]);
+      if (!(error <= 0)) worst = std::isfinite(error / sizes[i]) ? std::max(worst, error / sizes[i]) : 1e30;
+    }
+    return worst;
   }
 
   void compute() {

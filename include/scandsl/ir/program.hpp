@@ -79,6 +79,11 @@ constexpr axis_mask summed_axes(const node& n) {
 template <class P> constexpr bool is_apply(const node& n) {
   return n.op == opcode::apply && n.function == primitive::index<P>;
 }
+/// Whether a node is an exponential, a sine or the like.
+constexpr bool is_transcendental(const node& n) {
+  return n.op == opcode::apply && n.function >= primitive::index<primitive::exp_op> &&
+         n.function <= primitive::index<primitive::softplus_op>;
+}
 
 inline constexpr int max_axes = 16, max_tensors = 24, max_parameters = 12, max_nodes = 384, max_scans = 24,
                      max_components = 12, max_stores = 16, max_tensor_rank = 8, max_table = 16;

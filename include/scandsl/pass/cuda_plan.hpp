@@ -99,7 +99,7 @@ struct cuda_piece_policy {
   static constexpr int rounds = 4;
 };
 
-/// How few lanes of several sweeps are cut into pieces (exec/cuda/sweeps.cuh). Measured on an H200.
+/// How few lanes of several sweeps are cut into pieces (exec/cuda/sweeps.cuh). Measured on an H100.
 struct cuda_sweep_piece_policy {
   /// Lanes are cut where a walk would keep no more than one multiprocessor of so many busy: each piece is
   /// gone through twice, by what is compiled for the rare case. (Gradient of a log-sum, 8 rows: as fast; of
@@ -108,7 +108,7 @@ struct cuda_sweep_piece_policy {
   static constexpr int idle_multiprocessors = 4, idle_of_rolled = 16;
   /// Blocks of a multiprocessor.
   static constexpr int blocks_resident = 2;
-  /// Of a lane: several launches take as long as a few tiles.
+  /// Of a lane, for several launches take as long as a few tiles. Not measured.
   static constexpr int fewest_tiles = 8;
 };
 
@@ -534,12 +534,11 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
            units / (2 * plan.lane_threads) >= enough)
       plan.lane_threads *= 2;
   const std::int64_t blocks = (units + plan.lane_threads - 1) / plan.lane_threads;
-  detail::cut_map(p, table, plan, device, blocks, length,
-                  std::int64_t{shape.strip_threads} / plan.lane_threads * shape.strip_steps);
+  const std::int64_t a_tile = std::int64_t{shape.strip_threads} / plan.lane_threads * shape.strip_steps;
+  detail::cut_map(p, table, plan, device, blocks, length, a_tile);
   detail::consider_pieces(table, plan, shape, device, blocks, length);
   detail::consider_parts(p, table, plan, shape, device, length);
-  detail::consider_sweep_pieces(plan, shape, device, blocks, length,
-                                std::int64_t{shape.strip_threads} / plan.lane_threads * shape.strip_steps);
+  detail::consider_sweep_pieces(plan, shape, device, blocks, length, a_tile);
   return plan;
 }
 

@@ -41,9 +41,7 @@ inline int hoisted_functions(const program& kernel, const walk_table& table) {
     const node& n = kernel.nodes[i];
     waits[i] = n.op == opcode::scan || n.op == opcode::carry || n.op == opcode::last;
     for (const node_id o : n.operand) waits[i] = waits[i] || (o != no_node && waits[o]);
-    const bool costly = n.op == opcode::apply && n.function >= primitive::index<primitive::exp_op> &&
-                        n.function <= primitive::index<primitive::softplus_op> && n.axes != 0;
-    if (costly && !waits[i] && (n.axes & axis_bit(table.axis)) == 0) ++count;
+    if (is_transcendental(n) && n.axes != 0 && !waits[i] && (n.axes & axis_bit(table.axis)) == 0) ++count;
   }
   return count;
 }

@@ -191,11 +191,8 @@ constexpr int axis_to_hoist_from(const program& p, axis_mask space) {
   for (int a = 0; a < p.axes.count; ++a) {
     if (!(space & axis_bit(a))) continue;
     int hoisted = 0;
-    for (const node& n : p.nodes) {
-      const bool costly = n.op == opcode::apply && n.function >= primitive::index<primitive::exp_op> &&
-                          n.function <= primitive::index<primitive::softplus_op>;
-      if (costly && n.axes != 0 && !(n.axes & axis_bit(a))) ++hoisted;
-    }
+    for (const node& n : p.nodes)
+      if (is_transcendental(n) && n.axes != 0 && !(n.axes & axis_bit(a))) ++hoisted;
     if (hoisted > most) {
       most = hoisted;
       best = a;

@@ -93,12 +93,10 @@ public:
   /// Walks [low, high) for sweep i, restarting every `chunk` positions from `low` on (0: never).
   void sweep(int i, std::int64_t chunk) {
     const walk_stage& stage = table.sweep[i];
-    if (chunk < 1 || chunk >= range_high - range_low) {
-      if (has_windows()) return sweep_windows(i);
-      need_scratch(range_low, range_high - range_low);
-      return walk(stage, context.kernels->sweep[i], range_low, range_high);
-    }
+    const bool whole = chunk < 1 || chunk >= range_high - range_low;
+    if (whole && has_windows()) return sweep_windows(i);
     need_scratch(range_low, range_high - range_low);
+    if (whole) return walk(stage, context.kernels->sweep[i], range_low, range_high);
     save(i);
     const std::int64_t chunks = (range_high - range_low + chunk - 1) / chunk;
     for (std::int64_t c = 0; c < chunks; ++c) {
@@ -224,8 +222,7 @@ private:
     if (table.sweeps < 2 || first.keeps.count == 0 || first.stores.count > 0) return false;
     for (int i = 1; i < table.sweeps; ++i)
       if (table.sweep[i].keeps.count > 0) return false;
-    for (const lent_scratch& l : lent)
-      if (l.base != nullptr) return false;
+    if (scratch_is_lent()) return false;
     // What rotates begins with a window: of any number of packs alike.
     const std::int64_t steps = range_high - range_low,
                        lanes = any_rotates(table) ? strip_policy::adjacent_packs * width : pitch;
@@ -262,9 +259,11 @@ private:
       if (read.from == source::scratch) return true;
     return false;
   }
+  bool scratch_is_lent() const {
+    return std::any_of(lent.begin(), lent.end(), [](const lent_scratch& l) { return l.base != nullptr; });
+  }
   std::size_t scratch_streams() const {
-    for (const lent_scratch& l : lent)
-      if (l.base != nullptr) return 0;
+    if (scratch_is_lent()) return 0;
     std::size_t count = 0;
     for (int i = 0; i < table.sweeps; ++i)
       if (table.sweep[i].keeps.count > 0) count = static_cast<std::size_t>(table.streams);
@@ -500,9 +499,7 @@ private:
       for (const std::int16_t index : stage.stores)
         if (!is_bound(p.stores[index].tensor) || !is_direct(p.stores[index].tensor, j)) return true;
     }
-    for (const lent_scratch& l : lent)
-      if (l.base != nullptr) return true;
-    return false;
+    return scratch_is_lent();
   }
 
   void call(kernel<C> run, std::int64_t steps) {

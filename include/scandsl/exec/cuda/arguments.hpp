@@ -86,7 +86,6 @@ struct carry_arguments {
   std::int64_t inner_stride = 0;                       ///< between a unit's lanes
 };
 
-/// `Computed` positions in all tensors together.
 /// How few lanes of a program of several sweeps are cut (sweeps.cuh).
 struct sweep_pieces {
   int count = 1;           ///< of each lane; 1: none is cut
@@ -96,6 +95,7 @@ struct sweep_pieces {
   void* states = nullptr;  ///< [sweep][component][piece][lane]: what scans make of pieces
 };
 
+/// `Computed` positions in all tensors together.
 template <int Tensors, int Computed, class C> struct kernel_arguments {
   static constexpr int slots = Tensors > 0 ? Tensors : 1, computed_slots = Computed > 0 ? Computed : 1;
 
