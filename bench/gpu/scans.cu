@@ -148,6 +148,8 @@ void add_scan_gradients() {
     add_logcumsumexp_backward<bfloat16>("bf16", {12, 8192, 2048}, along);
     add_decayed_sum_backward<bfloat16>("bf16", {12, 8192, 2048}, along);
   }
+  add_logcumsumexp_backward<bfloat16>("bf16", {1, 1 << 20, 64}, 1);
+  add_decayed_sum_backward<bfloat16>("bf16", {1, 1 << 20, 64}, 1);
   add_chunk_cumsum_backward<bfloat16>("bf16", {16, 32768, 16, 128});
 }
 void add_float32() {
@@ -155,6 +157,9 @@ void add_float32() {
   add_logcumsumexp<float>("f32", {12, 8192, 2048}, 1);
   add_long_row<long_sum>("plain_sum", std::int64_t{1} << 28);
   add_long_row<long_log>("log_add_exp", std::int64_t{1} << 28);
+  // The other pools' pairs of bfloat16 numbers are float32 numbers of the same range.
+  add_logcumsumexp_backward<float>("f32", {1, 1 << 26, 1}, 1);
+  add_decayed_sum_backward<float>("f32", {1, 1 << 26, 1}, 1);
 }
 
 }  // namespace bench

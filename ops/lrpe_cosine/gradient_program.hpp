@@ -5,18 +5,26 @@
 /// The gradients of lrpe_cosine by x alone, and by x and theta.
 namespace scandsl::ops::lrpe_cosine_program {
 
-inline constexpr auto plain_dx = gradient(plain, x);
-inline constexpr auto with_silu_dx = gradient(with_silu, x);
-inline constexpr auto with_choices_dx = gradient(with_choices, x);
-inline constexpr auto softmax_features_dx = gradient(softmax_features, x);
-inline constexpr auto softmax_features_given_dx = gradient(softmax_features_given, x);
-inline constexpr program softmax_sequence_dx = reductions_apart(gradient(softmax_sequence, x));
-inline constexpr auto softmax_sequence_given_dx = gradient(softmax_sequence_given, x);
+template <class... By> constexpr program gradient_of(const program& p, By... by) {
+  return contiguous_along(gradient(p, by...), d);
+}
 
-inline constexpr auto plain_dtheta = gradient(plain);
-inline constexpr auto with_silu_dtheta = gradient(with_silu);
-inline constexpr auto with_choices_dtheta = gradient(encode(chosen, given, shared));
-inline constexpr auto softmax_features_dtheta = gradient(encode(over_features, given, shared));
-inline constexpr auto softmax_sequence_dtheta = gradient(encode(over_sequence, given, shared));
+inline constexpr auto plain_dx = gradient_of(plain, x);
+inline constexpr auto with_silu_dx = gradient_of(with_silu, x);
+inline constexpr auto with_choices_dx = gradient_of(with_choices, x);
+inline constexpr auto softmax_features_dx = gradient_of(softmax_features, x);
+inline constexpr auto softmax_features_given_dx = gradient_of(softmax_features_given, x);
+inline constexpr auto softmax_sequence_dx = reductions_apart(gradient_of(softmax_sequence, x));
+inline constexpr auto softmax_sequence_given_dx = gradient_of(softmax_sequence_given, x);
+
+inline constexpr auto plain_dtheta = gradient_of(plain);
+inline constexpr auto with_silu_dtheta = gradient_of(with_silu);
+inline constexpr auto with_choices_dtheta = gradient_of(encode(chosen, given, shared));
+inline constexpr auto softmax_features_dtheta = gradient_of(softmax_features);
+inline constexpr auto softmax_features_given_dtheta = gradient_of(encode(over_features, given, shared));
+/// Sums over the batch are then sums over what follows the reductions along the sequence, and cost nothing
+/// more.
+inline constexpr auto softmax_sequence_dtheta = reductions_apart(gradient_of(softmax_sequence));
+inline constexpr auto softmax_sequence_given_dtheta = gradient_of(encode(over_sequence, given, shared));
 
 }  // namespace scandsl::ops::lrpe_cosine_program

@@ -51,10 +51,10 @@ void run_backward(Device& device, const array& input, const array& angles, const
   case lrpe_kind::plain: return run(ref<plain_dtheta>{}, wanted, wanted_too, given);
   case lrpe_kind::silu: return run(ref<with_silu_dtheta>{}, wanted, wanted_too, given);
   case lrpe_kind::choices: return run_shared(ref<with_choices_dtheta>{}, which);
-  case lrpe_kind::softmax_features:
-  case lrpe_kind::softmax_features_given: return run_shared(ref<softmax_features_dtheta>{});
-  case lrpe_kind::softmax_sequence:
-  case lrpe_kind::softmax_sequence_given: return run_shared(ref<softmax_sequence_dtheta>{});
+  case lrpe_kind::softmax_features: return run(ref<softmax_features_dtheta>{}, wanted, wanted_too, given);
+  case lrpe_kind::softmax_features_given: return run_shared(ref<softmax_features_given_dtheta>{});
+  case lrpe_kind::softmax_sequence: return run(ref<softmax_sequence_dtheta>{}, wanted, wanted_too, given);
+  case lrpe_kind::softmax_sequence_given: return run_shared(ref<softmax_sequence_given_dtheta>{});
   }
 }
 

@@ -32,15 +32,16 @@ public:
 
   /// The program that serves the options. `sums_over_theta`: the gradient of a theta that repeats is wanted.
   lrpe_kind kind(bool sums_over_theta) const {
+    const bool is_general = options_.positions || (sums_over_theta && repeats());
     if (options_.act == lrpe_activation::softmax) {
       if (options_.act_dim == -1 || options_.act_dim == 3)
-        return options_.positions ? lrpe_kind::softmax_features_given : lrpe_kind::softmax_features;
+        return is_general ? lrpe_kind::softmax_features_given : lrpe_kind::softmax_features;
       if (options_.act_dim == 1 || options_.act_dim == -3)
-        return options_.positions ? lrpe_kind::softmax_sequence_given : lrpe_kind::softmax_sequence;
+        return is_general ? lrpe_kind::softmax_sequence_given : lrpe_kind::softmax_sequence;
       throw index_error("act_dim -1, the features, or 1, the sequence", message(options_.act_dim),
                         "name one of these two");
     }
-    if (options_.positions || (sums_over_theta && repeats())) return lrpe_kind::choices;
+    if (is_general) return lrpe_kind::choices;
     if (options_.act == lrpe_activation::none) return lrpe_kind::plain;
     return options_.act == lrpe_activation::silu ? lrpe_kind::silu : lrpe_kind::choices;
   }

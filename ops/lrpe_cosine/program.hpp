@@ -21,9 +21,10 @@ inline constexpr integer_scalar<"act"> act;  ///< a number of lrpe_activation
 
 template <class Value, class Position, class Theta>
 constexpr auto encode(Value value, Position position, Theta angle_of_one) {
-  return op<"lrpe_cosine">(out<"y">(b, n, h, part, d) =
-                               stack(part, value * cos_of_product(position, angle_of_one),
-                                     value * sin_of_product(position, angle_of_one)));
+  return contiguous_along(op<"lrpe_cosine">(out<"y">(b, n, h, part, d) =
+                                                stack(part, value * cos_of_product(position, angle_of_one),
+                                                      value * sin_of_product(position, angle_of_one))),
+                          d);
 }
 
 // What has programs of its own is what models are trained with; everything else is one program with choices.
@@ -48,7 +49,7 @@ inline constexpr auto with_silu = encode(silu(input), counted, per_feature);
 inline constexpr auto with_choices = encode(chosen, given, per_feature);
 inline constexpr auto softmax_features = encode(over_features, counted, per_feature);
 inline constexpr auto softmax_features_given = encode(over_features, given, per_feature);
-inline constexpr program softmax_sequence = reductions_apart(encode(over_sequence, counted, per_feature));
+inline constexpr auto softmax_sequence = reductions_apart(encode(over_sequence, counted, per_feature));
 inline constexpr auto softmax_sequence_given = encode(over_sequence, given, per_feature);
 
 }  // namespace scandsl::ops::lrpe_cosine_program

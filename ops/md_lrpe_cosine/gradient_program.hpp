@@ -4,8 +4,8 @@
 
 namespace scandsl::ops::md_lrpe_cosine_program {
 
-inline constexpr auto dx_alone = gradient(program, x);
-inline constexpr auto dx_dtheta = gradient(program);
-inline constexpr auto dx_from_angles = gradient(from_angles, x);
+inline constexpr auto dx_alone = contiguous_along(gradient(program, x), d);
+inline constexpr auto dx_dtheta = contiguous_along(gradient(program), d);
+inline constexpr auto dx_from_angles = contiguous_along(gradient(from_angles, x), d);
 
 }  // namespace scandsl::ops::md_lrpe_cosine_program

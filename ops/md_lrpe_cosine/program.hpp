@@ -26,15 +26,19 @@ inline constexpr auto position = select(index(t) < extra_tokens, 0, on_grid % si
 inline constexpr auto theta_of_feature = theta(h, e[index(d) % extent(e)]);
 // [/doc:grid]
 
-inline constexpr auto program = op<"md_lrpe_cosine">(
-    out<"y">(b, h, t, part, d) = stack(part, x(b, h, t, d) * cos_of_product(position, theta_of_feature),
-                                       x(b, h, t, d) * sin_of_product(position, theta_of_feature)));
+inline constexpr auto program = contiguous_along(
+    op<"md_lrpe_cosine">(out<"y">(b, h, t, part, d) =
+                             stack(part, x(b, h, t, d) * cos_of_product(position, theta_of_feature),
+                                   x(b, h, t, d) * sin_of_product(position, theta_of_feature))),
+    d);
 /// (Products of 1: their cosines are quick where they lie near, and keep no local memory on a GPU for those
 /// that do not.)
-inline constexpr auto from_angles = op<"md_lrpe_cosine">(
-    out<"y">(b, h, t, part, d) = stack(part, x(b, h, t, d) * cos_of_product(1, angles(h, t, d)),
-                                       x(b, h, t, d) * sin_of_product(1, angles(h, t, d))));
-inline constexpr auto make_angles =
-    op<"md_lrpe_angles">(out<"angles">(h, t, d) = angle_of_product(position, theta_of_feature));
+inline constexpr auto from_angles =
+    contiguous_along(op<"md_lrpe_cosine">(out<"y">(b, h, t, part, d) =
+                                              stack(part, x(b, h, t, d) * cos_of_product(1, angles(h, t, d)),
+                                                    x(b, h, t, d) * sin_of_product(1, angles(h, t, d)))),
+                     d);
+inline constexpr auto make_angles = contiguous_along(
+    op<"md_lrpe_angles">(out<"angles">(h, t, d) = angle_of_product(position, theta_of_feature)), d);
 
 }  // namespace scandsl::ops::md_lrpe_cosine_program

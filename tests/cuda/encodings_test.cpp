@@ -47,10 +47,19 @@ template <class Call> void with_workspace(const Call& call) {
   if (cudaDeviceSynchronize() != cudaSuccess) throw std::runtime_error("the GPU failed");
 }
 
+/// A sum, and the sum of its terms' sizes.
+struct summed {
+  double value = 0, size = 0;
+  void add(double term) {
+    value += term;
+    size += std::fabs(term);
+  }
+};
+
 struct encoding {
   encoding_case what;
   memory_of<bfloat16> x, y, dy, dx;
-  memory_of<float> theta;
+  memory_of<float> theta, dtheta;
   lrpe_options options;
 
   explicit encoding(const encoding_case& given) : what(given) {
@@ -71,24 +80,29 @@ struct encoding {
     for (bfloat16& each : dy) each = bfloat16(2 * unit(random) - 1);
     theta.resize(static_cast<std::size_t>(what.h * what.d));
     for (float& each : theta) each = unit(random);
+    dtheta.assign(theta.size(), 1e9F);
   }
-  void run() {
-    const cuda device(nullptr);
+  /// Forward and backward, whose gradients are x's and, where it is wanted, theta's.
+  void run(bool by_theta) {
     const array input = array::of(x.data(), {what.b, what.n, what.h, what.d}),
                 angles = array::of(theta.data(), {what.h, what.d});
-    ops::lrpe_cosine(device, input, angles, array::of(y.data(), {what.b, what.n, what.h, 2 * what.d}),
-                     options);
     lrpe_gradients gradients;
     gradients.y_cotangent = array::of(dy.data(), {what.b, what.n, what.h, 2 * what.d});
     gradients.x_gradient = array::of(dx.data(), {what.b, what.n, what.h, what.d});
-    ops::lrpe_cosine_backward(device, input, angles, gradients, options);
-    if (cudaDeviceSynchronize() != cudaSuccess) throw std::runtime_error("the GPU failed");
+    if (by_theta) gradients.theta_gradient = array::of(dtheta.data(), {what.h, what.d});
+    with_workspace([&](auto&& device) {
+      ops::lrpe_cosine(device, input, angles, array::of(y.data(), {what.b, what.n, what.h, 2 * what.d}),
+                       options);
+    });
+    with_workspace(
+        [&](auto&& device) { ops::lrpe_cosine_backward(device, input, angles, gradients, options); });
   }
 
   /// What is wrong with the results; empty: nothing.
-  std::string mismatch() const {
+  std::string mismatch(bool by_theta) const {
     const auto d = static_cast<std::size_t>(what.d);
     std::vector<double> p(d), q(d), c(d), s(d);
+    std::vector<summed> turned(theta.size());
     for (std::int64_t row = 0; row < what.b * what.n * what.h; ++row) {
       const auto at = static_cast<std::size_t>(row) * d;
       const std::size_t head = static_cast<std::size_t>(row % what.h) * d;
@@ -103,6 +117,8 @@ struct encoding {
         q[i] = c[i] * number(dy[2 * at + i]) + s[i] * number(dy[2 * at + d + i]);
         mean += p[i] * q[i];
         greatest = std::max(greatest, p[i] * std::fabs(q[i]));
+        turned[head + i].add(position * p[i] * c[i] * number(dy[2 * at + d + i]));
+        turned[head + i].add(-position * p[i] * s[i] * number(dy[2 * at + i]));
       }
       // Half a unit of bfloat16, sines and cosines to 2e-6, and the roundings of the softmax's gradient's
       // terms.
@@ -116,6 +132,14 @@ struct encoding {
                  std::to_string(number(dx[at + i]));
       }
     }
+    return by_theta ? mismatch_of_theta(turned, 1e-5) : "";
+  }
+  /// tolerance: of a term of the sums.
+  std::string mismatch_of_theta(const std::vector<summed>& should, double tolerance) const {
+    for (std::size_t i = 0; i < should.size(); ++i)
+      if (!(std::fabs(static_cast<double>(dtheta[i]) - should[i].value) <= tolerance * should[i].size))
+        return message("dtheta of column ", static_cast<std::int64_t>(i), ": expected ", should[i].value,
+                       ", got ", static_cast<double>(dtheta[i]));
     return "";
   }
 
@@ -124,36 +148,26 @@ private:
 };
 
 void check_encoding(const encoding_case& what) {
-  encoding one(what);
-  one.run();
-  INFO(what.name());
-  CHECK(one.mismatch() == "");
+  for (const bool by_theta : {false, true}) {
+    encoding one(what);
+    one.run(by_theta);
+    INFO(what.name() << (by_theta ? ", theta's gradient too" : ""));
+    CHECK(one.mismatch(by_theta) == "");
+  }
 }
 
-/// What is reduced along the positions: a softmax over them, or theta's gradient.
-std::string mismatch_along(const encoding_case& what, lrpe_activation act) {
+/// What is reduced along the positions: a softmax over them, or theta's gradient, or both.
+std::string mismatch_along(const encoding_case& what, lrpe_activation act, bool by_theta = true) {
   encoding one(what);
-  lrpe_options& options = one.options;
-  options.act = act;
-  options.act_dim = 1;
+  one.options.act = act;
+  one.options.act_dim = 1;
+  one.run(by_theta);
   const bool softmax = act == lrpe_activation::softmax;
-  memory_of<float> dtheta(one.theta.size(), 1e9F);
   const auto b = what.b, n = what.n, columns = what.h * what.d, d = what.d;
-  const array input = array::of(one.x.data(), {b, n, what.h, d}),
-              angles = array::of(one.theta.data(), {what.h, d});
-  with_workspace([&](auto&& device) {
-    ops::lrpe_cosine(device, input, angles, array::of(one.y.data(), {b, n, what.h, 2 * d}), options);
-  });
-  lrpe_gradients gradients;
-  gradients.y_cotangent = array::of(one.dy.data(), {b, n, what.h, 2 * d});
-  gradients.x_gradient = array::of(one.dx.data(), {b, n, what.h, d});
-  if (!softmax) gradients.theta_gradient = array::of(dtheta.data(), {what.h, d});
-  with_workspace(
-      [&](auto&& device) { ops::lrpe_cosine_backward(device, input, angles, gradients, options); });
-
+  std::vector<summed> turned(one.theta.size());
   std::vector<double> value(static_cast<std::size_t>(n)), slope(value.size()), q(value.size());
   for (std::int64_t column = 0; column < columns; ++column) {
-    double turned = 0, turned_size = 0;
+    summed& of_theta = turned[static_cast<std::size_t>(column)];
     for (std::int64_t batch = 0; batch < b; ++batch) {
       const auto at = [&](std::int64_t i) {
         return static_cast<std::size_t>((batch * n + i) * columns + column);
@@ -180,8 +194,8 @@ std::string mismatch_along(const encoding_case& what, lrpe_activation act) {
         q[k] = c * dc + s * ds;
         mean += value[k] * q[k];
         greatest = std::max(greatest, value[k] * std::fabs(q[k]));
-        turned += position * value[k] * (c * ds - s * dc);
-        turned_size += position * std::fabs(value[k]) * (std::fabs(c * ds) + std::fabs(s * dc));
+        of_theta.add(position * value[k] * c * ds);
+        of_theta.add(-position * value[k] * s * dc);
         const double size = std::fabs(value[k]);
         const std::string where = " of column " + std::to_string(column) + ", step " + std::to_string(i);
         if (wrong(one.y[out(i)], value[k] * c, 5e-6 * size) ||
@@ -199,13 +213,9 @@ std::string mismatch_along(const encoding_case& what, lrpe_activation act) {
                          number(one.dx[at(i)]));
       }
     }
-    // Sines and cosines to 2e-6, a sigmoid to 1e-6, sums of float32.
-    if (!softmax && !(std::fabs(static_cast<double>(dtheta[static_cast<std::size_t>(column)]) - turned) <=
-                      4e-6 * turned_size))
-      return "dtheta of column " + std::to_string(column) + ": expected " + std::to_string(turned) +
-             ", got " + std::to_string(dtheta[static_cast<std::size_t>(column)]);
   }
-  return "";
+  // Sines and cosines to 2e-6, a sigmoid to 1e-6, a share to 5e-6, sums of float32.
+  return by_theta ? one.mismatch_of_theta(turned, softmax ? 1e-5 : 4e-6) : "";
 }
 
 /// Of a softmax over a sequence of n equal numbers.
@@ -257,7 +267,7 @@ TEST_CASE("angles that turn along a tile of any length are within 2e-6", "[cuda]
 
 TEST_CASE("encodings, for compute-sanitizer", "[.sanitize]") {
   for (const lrpe_activation act : {lrpe_activation::silu, lrpe_activation::softmax})
-    CHECK(mismatch_along({2, 300, 3, 40}, act) == "");
+    for (const bool by_theta : {false, true}) CHECK(mismatch_along({2, 300, 3, 40}, act, by_theta) == "");
   check_encoding({12, 700, 4, 64});  // so many rows that the same threads take several
   check_encoding({2, 20, 3, 40, true});
   check_rotation(512);
@@ -275,5 +285,6 @@ TEST_CASE("reductions along the positions, in parts", "[cuda][parts]") {
         what.wide = wide;
         INFO(what.name() << ", activation " << static_cast<int>(act));
         CHECK(mismatch_along(what, act) == "");
+        if (act == lrpe_activation::softmax) CHECK(mismatch_along(what, act, false) == "");
       }
 }

@@ -1,4 +1,3 @@
-#include "../ops/lrpe_cosine/gradient_program.hpp"
 #include "scandsl/exec/cuda/plan.cuh"
 
 #include "../ops/lrpe_cosine/gradient_program.hpp"
@@ -41,6 +40,12 @@ const cuda_plan planned =
 
 constexpr tensor<"scale"> scale;
 constexpr tensor<"shift"> shift;
+constexpr tensor<"dscale"> dscale;
+// [doc:contiguous-along]
+inline constexpr program weighted_gradient = contiguous_along(
+    gradient(op<"weighted">(out<"y">(b, n, d) = softmax(over(d), x(b, n, d)) * scale(n, d))), d);
+// [/doc:contiguous-along]
+inline constexpr program rows_as_strips = contiguous_along(rows, b);
 inline constexpr auto scaled =
     op<"scaled">(out<"y">(b, n) = scale(b) * scan(plain_sum, over(n), x(b, n)) + shift(b));
 
@@ -290,6 +295,25 @@ TEST_CASE("a program that has kernels for rows alone goes along rows, whatever l
   const auto sweeps =
       plan<normalised>(h200, x = shape<bfloat16>(4096, 1000), y = shape<bfloat16>(4096, 1000));
   CHECK(sweeps.kernels[0].plan.arrangement == cuda_arrangement::row);
+}
+
+TEST_CASE("a program whose contiguous axis is known goes along rows there and along strips elsewhere",
+          "[cuda][plan]") {
+  static_assert(kernels_of<weighted_gradient>.programs.count == 2);
+  static_assert(has_rows_alone<weighted_gradient, 0> && has_strips_alone<weighted_gradient, 1>);
+  const auto in_order =
+      plan<weighted_gradient>(h200, x = shape<bfloat16>(64, 100, 256), scale = shape<bfloat16>(100, 256),
+                              dy = shape<bfloat16>(64, 100, 256), dx = shape<bfloat16>(64, 100, 256),
+                              dscale = shape<bfloat16>(100, 256));
+  REQUIRE(in_order.kernels.size() == 2);
+  CHECK(in_order.kernels[0].plan.arrangement == cuda_arrangement::row);
+  CHECK(in_order.kernels[1].plan.arrangement == cuda_arrangement::strip);
+  // Whatever lies side by side, and where there is but one lane.
+  const auto of_rows = [](std::int64_t lanes) {
+    return plan<rows_as_strips>(h200, x = shape<bfloat16>(lanes, 4096), y = shape<bfloat16>(lanes, 4096));
+  };
+  CHECK(of_rows(100).kernels[0].plan.arrangement == cuda_arrangement::strip);
+  CHECK(of_rows(1).kernels[0].plan.arrangement == cuda_arrangement::strip);
 }
 
 TEST_CASE("what lies between two kernels is held once", "[cuda][plan]") {

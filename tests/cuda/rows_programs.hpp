@@ -44,6 +44,9 @@ inline constexpr auto softmax_gradient = gradient(long_softmax, x);
 /// Which have no kernels for lanes that lie side by side.
 inline constexpr program carried_along_rows = along_rows(long_carried);
 inline constexpr program gradient_along_rows = along_rows(log_gradient);
+/// ... and which have none for rows.
+inline constexpr program carried_along_lanes = contiguous_along(long_carried, b);
+inline constexpr program gradient_along_lanes = contiguous_along(log_gradient, b);
 
 /// Runs P on the GPU with the kernels for elements T, over copies of operands in host memory.
 template <const program& P, class T> void run_on_gpu(const problem& host);

@@ -382,14 +382,17 @@ TEST_CASE("decays in float32 beside bfloat16", "[cuda][rows]") {
   CHECK(error(64, 20000, true) < 0x1p-7);    // few strips
 }
 
-TEST_CASE("a program for contiguous rows runs where they lie otherwise", "[cuda][rows]") {
-  for (const auto& [lanes, steps] : {std::pair{300, 40}, {64, 1025}, {3, 20011}, {2, 300000}})
+TEST_CASE("a program for one layout runs where operands lie otherwise", "[cuda][rows]") {
+  for (const auto& [lanes, steps] : {std::pair{300, 40}, {64, 1025}, {3, 20011}, {2, 300000}, {1, 3000}})
     for (const bool strided : {false, true})
       for (const data kind : {data::plain, data::wide}) {
         CAPTURE(lanes, steps, strided, static_cast<int>(kind));
         const how options{.backwards = 1, .strided = strided};
         CHECK(error_of<carried_along_rows, bfloat16>({lanes, steps, kind}, options) < 0x1p-8);
+        CHECK(error_of<carried_along_lanes, bfloat16>({lanes, steps, kind}, options) < 0x1p-8);
         CHECK(error_of<gradient_along_rows, float>({lanes, steps, kind}, options) <
+              log_gradient_error<float>(kind, steps));
+        CHECK(error_of<gradient_along_lanes, float>({lanes, steps, kind}, options) <
               log_gradient_error<float>(kind, steps));
       }
 }

@@ -48,6 +48,7 @@ WARPS = [
     ("* piece *", 16),  # one block
     ("* lookback *", 18),  # two blocks and their messengers
     ("* strip*", 12),  # three blocks of 128 threads
+    ("* walk", 12),  # which may have strips alone
     ("*", 16),  # two blocks of 256 threads
 ]
 # Shares of the bytes that are read and written 16 at a time, at least. The first line that fits counts; where

@@ -201,6 +201,7 @@ struct program {
   fixed_list<scan_decl, max_scans> scans;
   fixed_list<store_decl, max_stores> stores;
   bool only_rows = false;      ///< along_rows() said so
+  name contiguous_axis;        ///< contiguous_along() said so; empty: it did not
   bool is_gradient = false;    ///< gradient() made it
   bool reduces_apart = false;  ///< reductions_apart() said so
 

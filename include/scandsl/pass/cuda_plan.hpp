@@ -168,6 +168,7 @@ struct cuda_tile_shape {
   int piece_shared_bytes = 0, lookback_shared_bytes = 0;  ///< of a block at most
   int row_stage_bytes = 0;                                ///< of a block that walks rows of several tiles
   bool strips = true;           ///< there are kernels for strips; else everything goes along rows
+  bool rows = true;             ///< there are kernels for rows; else everything goes along strips
   int repeat_vectors = 0;       ///< a thread of rows that share what is computed for them; 0: there are none
   std::uint32_t shared_of = 0;  ///< tensors, as bits, of which that is computed
   bool parts = false;           ///< pieces are reduced each by itself, and then joined
@@ -470,8 +471,10 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
       nest.walk.size() == 1 ? detail::bytes_along(p, table, bound, nest.walk.front()) : 0;
   const std::int64_t along_lanes =
       nest.lanes.empty() ? 0 : detail::bytes_along(p, table, bound, nest.lanes.back());
-  if (along_walk > along_lanes || nest.lanes.empty() || !shape.strips)
+  if (shape.rows && (along_walk > along_lanes || nest.lanes.empty() || !shape.strips))
     plan.arrangement = cuda_arrangement::row;
+  else if (nest.lanes.empty())
+    nest.lanes.push_back({});
 
   std::int64_t length = nest.steps();
   if (p.scans.count > 0) {

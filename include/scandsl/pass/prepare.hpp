@@ -27,6 +27,16 @@ inline constexpr schedule kernel_schedule = make_schedule(kernel_program<P, K>, 
 template <const program& P, int K>
 inline constexpr walk_table kernel_table = make_walk_table(kernel_program<P, K>, kernel_schedule<P, K>);
 
+/// Whether the walked axis of kernel program K is contiguous in calls that matter, and another one is:
+/// nothing is compiled for strips, or for rows.
+template <const program& P, int K>
+inline constexpr bool has_rows_alone =
+    P.only_rows || (kernel_schedule<P, K>.axis >= 0 &&
+                    kernel_schedule<P, K>.axis == kernel_program<P, K>.find_axis(P.contiguous_axis));
+template <const program& P, int K>
+inline constexpr bool has_strips_alone = !has_rows_alone<P, K> && kernel_schedule<P, K>.axis >= 0 &&
+                                         kernel_program<P, K>.find_axis(P.contiguous_axis) >= 0;
+
 /// The other way to walk a kernel program, where there is one.
 template <const program& P, int K> inline constexpr bool has_other_walk = kernels_of<P>.other_axis[K] >= 0;
 template <const program& P, int K>

@@ -76,9 +76,11 @@ using row_of = row<K, tile_policy<K>::width,
 template <class K, int RowThreads>
 using repeated_row_of =
     row<K, tile_policy<K>::width, tile_policy<K>::repeat_vectors, RowThreads, false, true>;
-/// What walk_kernel has for lanes that lie side by side.
+/// What walk_kernel has for lanes that lie side by side, and for rows.
 template <class K>
 using walked_strip_of = std::conditional_t<K::group::only_rows, row_of<K, whole_warps>, strip_of<K>>;
+template <class K>
+using walked_row_of = std::conditional_t<K::group::only_strips, strip_of<K>, row_of<K, whole_warps>>;
 
 template <class K, class Arrangement> void launch_walk(typename K::arguments& a, cudaStream_t stream) {
   const std::int64_t blocks = Arrangement::blocks(a) * a.pieces.count;
@@ -94,7 +96,7 @@ template <class K, class Arrangement> void launch_walk(typename K::arguments& a,
       std::max(walk::exchange_bytes(a.lane_threads), runner<K, Arrangement>::exchange_bytes(a.lane_threads));
   void (*kernel)(const typename K::arguments) = nullptr;
   if constexpr (!tile_policy<K>::streams) {
-    kernel = walk_kernel<K, walked_strip_of<K>, row_of<K, whole_warps>>;
+    kernel = walk_kernel<K, walked_strip_of<K>, walked_row_of<K>>;
   } else if constexpr (tile_policy<K>::sums_scratch) {
     kernel = stream_kernel<fast, fast_arrangement>;
     shared += 2 * walk::stage_bytes;
@@ -162,11 +164,12 @@ template <class K> cuda_tile_shape tile_shape() {
                         policy::takes_pieces, policy::looks_back,     policy::lookback_vectors,
                         policy::clusters,     policy::cluster_vectors};
   shape.strips = !K::group::only_rows;
+  shape.rows = !K::group::only_strips;
   if constexpr (policy::repeat_vectors > 0) {
     shape.repeat_vectors = policy::repeat_vectors;
     shape.shared_of = sharing_of<typename K::group>.tensors;
   }
-  if constexpr (policy::streams)
+  if constexpr (policy::streams && !K::group::only_strips)
     shape.row_stage_bytes =
         2 * runner<typename K::framed, row_of<typename K::framed, whole_warps>>::stage_bytes;
   if constexpr (cuts_sweeps<typename K::group>) {
@@ -226,17 +229,21 @@ void launch_pieces(const typename K::arguments& a, piece_arguments of, const cud
 /// The kernels' arrangements of threads.
 template <class K, class F>
 auto with_arrangement(const cuda_kernel_plan& plan, const typename K::arguments& a, F&& f) {
-  if constexpr (!K::group::only_rows)
-    if (plan.arrangement == cuda_arrangement::strip) return f(std::type_identity<strip_of<K>>{});
-  if constexpr (tile_policy<K>::repeat_vectors > 0)
-    if (a.repeats > 1)
-      return a.lane_threads < 32 ? f(std::type_identity<repeated_row_of<K, part_of_warp>>{})
-                                 : f(std::type_identity<repeated_row_of<K, whole_warps>>{});
-  if constexpr (tile_policy<K>::fewest_row_threads < 32)
-    if (a.lane_threads < 32) return f(std::type_identity<row_of<K, part_of_warp>>{});
-  if constexpr (tile_policy<K>::clusters)
-    if (plan.clustered) return f(std::type_identity<row_of<K, whole_blocks>>{});
-  return f(std::type_identity<row_of<K, whole_warps>>{});
+  if constexpr (K::group::only_strips) {
+    return f(std::type_identity<strip_of<K>>{});
+  } else {
+    if constexpr (!K::group::only_rows)
+      if (plan.arrangement == cuda_arrangement::strip) return f(std::type_identity<strip_of<K>>{});
+    if constexpr (tile_policy<K>::repeat_vectors > 0)
+      if (a.repeats > 1)
+        return a.lane_threads < 32 ? f(std::type_identity<repeated_row_of<K, part_of_warp>>{})
+                                   : f(std::type_identity<repeated_row_of<K, whole_warps>>{});
+    if constexpr (tile_policy<K>::fewest_row_threads < 32)
+      if (a.lane_threads < 32) return f(std::type_identity<row_of<K, part_of_warp>>{});
+    if constexpr (tile_policy<K>::clusters)
+      if (plan.clustered) return f(std::type_identity<row_of<K, whole_blocks>>{});
+    return f(std::type_identity<row_of<K, whole_warps>>{});
+  }
 }
 
 /// Bytes of the carries that sweeps save, and for how many lanes; none where a lane is one tile.

@@ -83,7 +83,8 @@ template <class K> struct tile_policy {
                                                          : 256;
   /// Of rows that share what is computed for them; 0: they have nothing to share.
   static constexpr int repeat_vectors = [] {
-    const int shared = is_typed && several_sweeps ? width * size_of_list<shared_nodes<group>> : 0;
+    const int shared =
+        is_typed && several_sweeps && !group::only_strips ? width * size_of_list<shared_nodes<group>> : 0;
     return shared == 0 || shared > cuda_row_policy::shared_words ? 0 : cuda_row_policy::shared_words / shared;
   }();
   static constexpr int row_held_words =
@@ -107,14 +108,14 @@ template <class K> struct tile_policy {
   /// Few lanes along strips are cut into pieces; along rows they look back, with states of few words.
   static constexpr bool shares_lanes = scans_once<K> && !sums_scratch;
   static constexpr bool takes_pieces = shares_lanes && !group::only_rows;
-  static constexpr bool looks_back = shares_lanes && state_words <= 8;
+  static constexpr bool looks_back = shares_lanes && state_words <= 8 && !group::only_strips;
   /// In float64 with types that are looked up, or small: seldom run.
   static constexpr bool rolled = (!is_typed || sums_scratch) && std::is_same_v<typename K::compute, double>;
   /// Sweeps over tensors of known types.
   static constexpr bool streams = is_typed && group::plan.sweeps > 0 && !rolled;
   /// Rows of several blocks are held in registers where several sweeps need them. (Of one sweep, which reads
   /// its tiles once in any case, 0.64 of a copy for rows of two blocks; walked by one block: 0.75.)
-  static constexpr bool clusters = streams && several_sweeps;
+  static constexpr bool clusters = streams && several_sweeps && !group::only_strips;
   static constexpr int cluster_vectors = [] {
     const int more = cuda_row_policy::more_in_clusters * row_vectors;
     return more * width * step_bytes > 4 * row_held_words ? row_vectors : more;

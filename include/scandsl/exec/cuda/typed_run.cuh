@@ -15,7 +15,8 @@ template <const program& P, int K> struct framed_group;
 template <const program& P, int K> struct kernel_group {
   static constexpr const program& value = kernel_program<P, K>;
   static constexpr const schedule& plan = kernel_schedule<P, K>;
-  static constexpr bool only_rows = P.only_rows, is_gradient = P.is_gradient;
+  static constexpr bool only_rows = has_rows_alone<P, K>, only_strips = has_strips_alone<P, K>;
+  static constexpr bool is_gradient = P.is_gradient;
   using robust = kernel_group;
   using framed = std::conditional_t<has_framed_program<P, K>, framed_group<P, K>, kernel_group>;
 };
@@ -23,7 +24,8 @@ template <const program& P, int K> struct kernel_group {
 template <const program& P, int K> struct framed_group {
   static constexpr const program& value = framed_program<P, K>;
   static constexpr const schedule& plan = framed_schedule<P, K>;
-  static constexpr bool only_rows = P.only_rows, is_gradient = P.is_gradient;
+  static constexpr bool only_rows = has_rows_alone<P, K>, only_strips = has_strips_alone<P, K>;
+  static constexpr bool is_gradient = P.is_gradient;
   using robust = kernel_group<P, K>;
   using framed = framed_group;
 };
