@@ -135,6 +135,11 @@ void add_scans() {
   add_logcumsumexp_leaving<bfloat16>("bf16", {12, 8192, 2048}, 1);
   add_logcumsumexp<bfloat16>("bf16", {1, 1 << 20, 64}, 1);
   add_logcumsumexp<bfloat16>("bf16", {1, 65536, 1024}, 1);
+  // Rows that do not begin where vectors do.
+  for (const int along : {2, 1}) {
+    add_logcumsumexp<bfloat16>("bf16", {12, 8192, 2047}, along);
+    add_decayed_sum<bfloat16>("bf16", {12, 8192, 2047}, along, false);
+  }
   for (const int along : {2, 1})
     for (const bool scalar : {false, true})
       add_decayed_sum<bfloat16>("bf16", {12, 8192, 2048}, along, scalar);
@@ -148,6 +153,7 @@ void add_scan_gradients() {
     add_logcumsumexp_backward<bfloat16>("bf16", {12, 8192, 2048}, along);
     add_decayed_sum_backward<bfloat16>("bf16", {12, 8192, 2048}, along);
   }
+  add_logcumsumexp_backward<bfloat16>("bf16", {12, 8192, 2047}, 2);
   add_logcumsumexp_backward<bfloat16>("bf16", {1, 1 << 20, 64}, 1);
   add_decayed_sum_backward<bfloat16>("bf16", {1, 1 << 20, 64}, 1);
   add_chunk_cumsum_backward<bfloat16>("bf16", {16, 32768, 16, 128});

@@ -123,24 +123,23 @@ struct without_sums {
 
 }  // namespace detail
 
-/// Whether a program without scans has sums, and sines or cosines of products.
+/// Whether a program has sums, and sines or cosines of products.
 constexpr bool has_sums_of_angles(const program& p) {
   bool turns = false, sums = false;
   for (const node& n : p.nodes) {
     turns = turns || is_sine_or_cosine_of_product(n);
     sums = sums || n.op == opcode::sum;
   }
-  return turns && sums && p.scans.count == 0;
+  return turns && sums;
 }
 
 /// Sums along the axis along which sines and cosines rotate are taken first, before those along others that
 /// they are made of: one walk along it does both, and leaves a value for each position along the other axes.
 /// For executors that have enough to do at one time without sharing that axis. It follows from the program
 /// alone: of float64, where nothing turns, and of few positions it is the other order that would store less.
-/// Programs with scans stay as they are.
 constexpr program sum_where_angles_rotate(const program& source) {
   const program p = unroll(drop_rules(source));
-  const int axis = axis_to_rotate_along(p);
+  const int axis = axis_of_most(p, rotates_along);
   const detail::linear_sums sums(p);
   return rewrite(p, [axis, &sums](rewriting& copy, const node& old) {
     if (old.op != opcode::sum || axis < 0 || (summed_axes(old) & axis_bit(axis)) == 0) return copy.copy(old);

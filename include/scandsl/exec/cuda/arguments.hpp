@@ -23,6 +23,7 @@ struct tensor_argument {
   dtype type = dtype::float32;
   access mode = access::scattered;
   bool bound = false;
+  std::int64_t extent = 0;  ///< elements from there to its end
 };
 
 /// Division of numbers below 2^31 by one known at launch, at most 2^31: (n * multiplier) >> (31 + shift). By

@@ -2,6 +2,7 @@
 #include <cuda_pipeline_primitives.h>
 
 #include "scandsl/exec/cuda/rotation.cuh"
+#include "scandsl/exec/cuda/scattered.cuh"
 #include "scandsl/exec/cuda/thread.cuh"
 #include "scandsl/pass/cuda_plan.hpp"
 
@@ -13,90 +14,11 @@ namespace scandsl::cuda_detail {
 template <class T, class C>
 using held_element = std::conditional_t<std::is_same_v<T, any_type>, typename scratch_type_of<C>::type, T>;
 
-/// `Vectors` vectors of `Width` elements.
-template <class T, int Vectors, int Width> struct packed_vectors {
-  packed<T, Width> vector[Vectors];
-};
 /// What a thread holds of one tensor.
 template <class T, class C, int Vectors, int Width>
 struct held : packed_vectors<held_element<T, C>, Vectors, Width> {
   __device__ __forceinline__ C get(int v, int e) const { return this->vector[v].template get<C>(e); }
 };
-
-// ---- a thread's vectors, element by element: each one function for all places that call it, and one call
-// for all vectors, whose elements are then on their way together
-
-/// Reads what lies `apart` from element to element and `next` from vector to vector. Elements that do not
-/// exist become like one that does, the vector's first (or where there is none, that of the first vector), so
-/// that they are no further out of range than the data are.
-template <int Vectors, int Width, class T>
-__device__ __noinline__ packed_vectors<T, Vectors, Width>
-load_elements(const T* first, std::int64_t apart, std::int64_t next, element_counts counts, T other = {}) {
-  packed_vectors<T, Vectors, Width> result{};
-#pragma unroll 4
-  for (int v = 0; v < Vectors; ++v) {
-    const T* const from = first + v * next;
-    T instead = other;
-    if (counts.of(v) > 0) instead = *from;
-    if (v == 0) other = instead;
-#pragma unroll
-    for (int e = 0; e < Width; ++e)
-      result.vector[v].set_bits(e, e < counts.of(v) ? from[e * apart] : instead);
-  }
-  return result;
-}
-template <int Vectors, int Width, class T>
-__device__ __noinline__ void store_elements(T* first, std::int64_t apart, std::int64_t next,
-                                            element_counts counts, packed_vectors<T, Vectors, Width> values) {
-#pragma unroll 1
-  for (int v = 0; v < Vectors; ++v)
-#pragma unroll
-    for (int e = 0; e < Width; ++e)
-      if (e < counts.of(v)) first[v * next + e * apart] = values.vector[v].bits_of(e);
-}
-
-/// The same with any strides, any type and walks of several dimensions.
-template <class T, int Vectors, int Width, class A>
-__device__ __noinline__ packed_vectors<T, Vectors, Width> gather_elements(const A& a, int t,
-                                                                          element_path path) {
-  packed_vectors<T, Vectors, Width> result;
-  const T* const data = static_cast<const T*>(a.tensor[t].data);
-  const bool as_held = a.tensor[t].type == dtype_of<T>;
-#pragma unroll 1
-  for (int v = 0; v < Vectors; ++v) {
-    const element_offsets<Width> at(a, t, path, v);
-#pragma unroll
-    for (int e = 0; e < Width; ++e) {
-      T value{};
-      if (e < at.count) {
-        if (as_held)
-          value = data[at.of[e]];
-        else if constexpr (sizeof(T) >= 4)
-          value = load_any<T>(data, a.tensor[t].type, at.of[e]);
-      }
-      result.vector[v].set_bits(e, value);
-    }
-  }
-  return result;
-}
-template <class T, int Vectors, int Width, class A>
-__device__ __noinline__ void scatter_elements(const A& a, int t, element_path path,
-                                              packed_vectors<T, Vectors, Width> values) {
-  T* const data = static_cast<T*>(a.tensor[t].data);
-  const bool as_held = a.tensor[t].type == dtype_of<T>;
-#pragma unroll 1
-  for (int v = 0; v < Vectors; ++v) {
-    const element_offsets<Width> at(a, t, path, v);
-#pragma unroll
-    for (int e = 0; e < Width; ++e)
-      if (e < at.count) {
-        if (as_held)
-          data[at.of[e]] = values.vector[v].bits_of(e);
-        else if constexpr (sizeof(T) >= 4)
-          store_any<T>(data, a.tensor[t].type, at.of[e], values.vector[v].bits_of(e));
-      }
-  }
-}
 
 /// A vector's elements in another type, rounded once.
 template <class To, class From, int Width>
@@ -655,11 +577,13 @@ private:
     } else {
       const element_path path = this->path(t);
       const E* const first = static_cast<const E*>(memory.data) + begin_of(t, path);
+      const E* const end = static_cast<const E*>(memory.data) + memory.extent;
       E other{};
 #pragma unroll
       for (int v = 0; v < vectors; v += called_vectors) {
-        const auto some = load_elements<called_vectors, width>(
-            first + v * next_in(t, path), apart_in(t, path), next_in(t, path), path.counts.from(v), other);
+        const auto some =
+            load_elements<called_vectors, width>(first + v * next_in(t, path), apart_in(t, path),
+                                                 next_in(t, path), path.counts.from(v), end, other);
         if (v == 0) other = some.vector[0].bits_of(0);
 #pragma unroll
         for (int i = 0; i < called_vectors; ++i) registers.vector[v + i] = some.vector[i];
