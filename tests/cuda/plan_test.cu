@@ -316,6 +316,18 @@ TEST_CASE("a program whose contiguous axis is known goes along rows there and al
   CHECK(of_rows(1).kernels[0].plan.arrangement == cuda_arrangement::strip);
 }
 
+TEST_CASE("rows of several sweeps that end within a vector have kernels of their own", "[cuda][plan]") {
+  const auto of_rows = [](std::int64_t length) {
+    return plan<normalised>(h200, x = shape<bfloat16>(4096, length), y = shape<bfloat16>(4096, length));
+  };
+  for (const std::int64_t length : {1, 7, 1001, 20001, 50257}) CHECK(of_rows(length).kernels[0].plan.ragged);
+  for (const std::int64_t length : {8, 1000, 50264}) CHECK_FALSE(of_rows(length).kernels[0].plan.ragged);
+  CHECK(of_rows(50257).kernels[0].plan.clustered);
+  // Of one sweep what comes behind a row's end matters to no one.
+  const auto scan = plan<rows>(h200, x = shape<bfloat16>(4096, 1001), y = shape<bfloat16>(4096, 1001));
+  CHECK_FALSE(scan.kernels[0].plan.ragged);
+}
+
 TEST_CASE("what lies between two kernels is held once", "[cuda][plan]") {
   const auto p = plan<centred>(h200, x = shape<float>(512, 5000), y = shape<float>(512, 5000));
   REQUIRE(p.kernels.size() == 2);

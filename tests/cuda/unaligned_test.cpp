@@ -110,7 +110,7 @@ template <class T> std::string mismatch(const scan_extents& of, std::int64_t bef
 
 template <class T> void check(const std::vector<scan_extents>& shapes) {
   for (const scan_extents& of : shapes)
-    for (const std::int64_t before : {0, 1, 2, 3, 4, 6, 7})
+    for (const std::int64_t before : {0, 1, 6})
       for (const bool reverse : {false, true}) {
         CAPTURE(of.outer, of.n, of.inner, before, reverse);
         CHECK(mismatch<T>(of, before, reverse) == "");
@@ -120,16 +120,14 @@ template <class T> void check(const std::vector<scan_extents>& shapes) {
 }  // namespace
 
 TEST_CASE("rows that begin anywhere", "[cuda][unaligned]") {
-  const std::vector<scan_extents> rows = {{5, 1, 1},    {40, 7, 1},   {33, 9, 1},   {20, 31, 1},
-                                          {9, 257, 1},  {7, 1000, 1}, {6, 2047, 1}, {500, 205, 1},
-                                          {3, 8191, 1}, {3, 20001, 1}};
+  const std::vector<scan_extents> rows = {{5, 1, 1},    {40, 7, 1},   {20, 31, 1}, {9, 257, 1},
+                                          {3, 2047, 1}, {60, 205, 1}, {2, 9001, 1}};
   check<bfloat16>(rows);
   check<float>(rows);
 }
 
 TEST_CASE("lanes side by side that begin anywhere", "[cuda][unaligned]") {
-  const std::vector<scan_extents> lanes = {
-      {2, 30, 3}, {2, 50, 17}, {3, 129, 33}, {2, 300, 255}, {1, 2000, 129}};
+  const std::vector<scan_extents> lanes = {{2, 30, 3}, {2, 50, 17}, {3, 129, 33}, {1, 500, 129}};
   check<bfloat16>(lanes);
   check<float>(lanes);
 }

@@ -40,7 +40,8 @@ SLOW = {"walk_kernel", "scale_elements"}  # walk_kernel calls walk_on and does n
 # Kernels of a program for one element type, at most. The first line that fits "program type" counts.
 MOST_OF_A_PROGRAM = [
     ("lrpe_cosine.softmax_sequence*", 16),  # a reduction, and what follows it
-    ("*", 8),  # rows and strips of one tile and more, pieces, parts, look-back
+    ("lrpe_cosine.softmax_features_dtheta*", 13),  # along the features, the sequence and the batch
+    ("*", 9),  # rows and strips of one tile and more, ragged rows, pieces, parts, look-back
 ]
 # Warps that registers leave room for on a multiprocessor, at least. The first line that fits a kernel's name
 # counts.
@@ -68,6 +69,9 @@ SHARES = [
 # Hot kernels that read registers back from local memory, and at how many places at most. The counts are nvcc
 # 13.0's, rounded up a little for other releases. The first line that fits a kernel's name counts.
 SPILLS = [
+    # Masks of steps, and the same operands.
+    ("decayed_sum.gradient_per_lane * one_tile row* ragged", 8),
+    ("decayed_sum.gradient_* stream row* ragged", 256),
     # Two operands of 32 elements a thread wait in registers.
     ("decayed_sum *16 stream row*", 4),
     ("decayed_sum.gradient_without_decay bfloat16 stream row*", 64),
@@ -161,7 +165,7 @@ def short_name(symbol: str) -> tuple:
     typed = re.search(r"(?:kernel|framed)_group<(?:ops::)?([\w:]+), \d+>, (\w+), ([\w, ]+)", plain)
     if not typed:
         return kind, plain
-    sizes = r"((?:-?\d+, )*-?\d+)(?:, (?:false|true))+"
+    sizes = r"((?:-?\d+, )*-?\d+)(?:, (?:false|true))+(?:, \(row_kind\)(\d))?"
     arrangement = re.search(rf"\b(strip|row)<typed_kernel<.*>, {sizes}> ?>\(", plain)
     if kind == "walk_kernel":  # has both
         arrangement = None
@@ -171,6 +175,8 @@ def short_name(symbol: str) -> tuple:
     op = op.removesuffix("_program::program").replace("_program::", ".")  # decayed_sum.gradient_per_step
     elements = f"{compute} any" if element == "any_type" else element
     where = f"{arrangement[1]}<{arrangement[2]}>" if arrangement else ""
+    if arrangement:
+        where += {"1": " repeats", "2": " ragged"}.get(arrangement[3], "")
     return kind, f"{op} {elements} {kind.removesuffix('_kernel')} {where}".rstrip()
 
 

@@ -142,10 +142,12 @@ class Written(unittest.TestCase):
         ]:
             group = f"{here}::kernel_group<scandsl::ops::sum_program::program, 0>"
             kernel = f"{here}::typed_kernel<{group}, {types}>"
-            row = f"{here}::row<{kernel}, 4, 2, -1, false>"
+            row = f"{here}::row<{kernel}, 4, 2, -1, false, ({here}::row_kind)0>"
+            ragged = f"{here}::row<{kernel}, 4, 2, -3, false, ({here}::row_kind)2>"
             strip = f"{here}::strip<{kernel}, 4, 2, 256, true>"
             for kind, arrangements, name in [
                 ("one_tile_kernel", row, "one_tile row<4, 2, -1>"),
+                ("one_tile_kernel", ragged, "one_tile row<4, 2, -3> ragged"),
                 ("stream_kernel", strip, "stream strip<4, 2, 256>"),
                 ("walk_kernel", f"{strip}, {row}", "walk"),
             ]:

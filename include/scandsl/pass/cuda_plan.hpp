@@ -169,6 +169,7 @@ struct cuda_tile_shape {
   int row_stage_bytes = 0;                                ///< of a block that walks rows of several tiles
   bool strips = true;           ///< there are kernels for strips; else everything goes along rows
   bool rows = true;             ///< there are kernels for rows; else everything goes along strips
+  bool ragged_rows = false;     ///< there are some for rows that end within vectors
   int repeat_vectors = 0;       ///< a thread of rows that share what is computed for them; 0: there are none
   std::uint32_t shared_of = 0;  ///< tensors, as bits, of which that is computed
   bool parts = false;           ///< pieces are reduced each by itself, and then joined
@@ -190,6 +191,7 @@ struct cuda_kernel_plan {
   int lane_threads = 1;
   std::int64_t carry_interval = 0;  ///< carries are left, or found, before every so many steps; 0: none are
   bool clustered = false;           ///< the blocks of a cluster hold a row
+  bool ragged = false;              ///< rows end within vectors
   int repeats = 1;                  ///< rows that a thread takes one after the other, along `repeated`, which
   dimension repeated;               ///< share what does not vary there
   std::int64_t lookback_tiles = 0;  ///< more than 0: a look-back, with so many tiles of each lane
@@ -491,6 +493,8 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
   }
 
   if (plan.arrangement == cuda_arrangement::row) {
+    plan.ragged = shape.ragged_rows &&
+                  (plan.packed || length % shape.row_steps != 0 || nest.steps() % shape.row_steps != 0);
     const std::int64_t a_thread = shape.row_steps * shape.row_vectors;
     plan.lane_threads =
         detail::power_of_two_above((length + a_thread - 1) / a_thread, cuda_row_policy::threads);
@@ -506,7 +510,8 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
     }
     if (p.scans.count > 0 && !plan.packed && length > plan.lane_threads * a_thread)
       plan.lane_threads = detail::threads_of_rows(nest.lane_count(), length, shape, device);
-    else if (shape.repeat_vectors > 0 && !plan.packed && plan.chunk == 0 && nest.walk.size() == 1)
+    else if (shape.repeat_vectors > 0 && !plan.packed && !plan.ragged && plan.chunk == 0 &&
+             nest.walk.size() == 1)
       detail::repeat_rows(plan, shape, device, length);
     const std::int64_t blocks =
         (nest.lane_count() * plan.lane_threads + cuda_row_policy::threads - 1) / cuda_row_policy::threads;

@@ -110,7 +110,8 @@ template <int Tensors, int Computed, class C> struct kernel_arguments {
   /// Outermost first. In a strip the last dimension counts vectors of lanes, and its strides are a vector's.
   strided_dimension<Tensors> lane[max_lane_dimensions];
   int lane_dimensions = 0;
-  int repeats = 1;  ///< rows that each thread takes, which share what is computed for them,
+  bool ragged = false;  ///< rows end within vectors
+  int repeats = 1;      ///< rows that each thread takes, which share what is computed for them,
   strided_dimension<Tensors> repeated;    ///< and how far it is from one to the next
   std::int64_t lanes = 1;                 ///< threads' units: lanes, or vectors of lanes
   std::int64_t inner_extent = 1;          ///< lanes of the innermost dimension, counted singly

@@ -195,27 +195,6 @@ inline constexpr bool scans_once = knows_types<K> && sweep_count<typename K::gro
 template <class K>
 inline constexpr bool leaves_carries = scans_once<K> && gradient_has_states(K::group::value);
 
-template <class Group, int T> constexpr bool find_placed() {
-  for (int s = 0; s < Group::plan.sweeps; ++s)
-    for (int i = 0; i < Group::value.nodes.count; ++i)
-      if (Group::value.nodes[i].target == T &&
-          (reads_in_place<Group>(s, i) || gathers<Group>(s, i) ||
-           (Group::value.nodes[i].op == opcode::load && sweep_reads<Group>(s, i))))
-        return true;
-  return is_walked<Group, T>;
-}
-template <class Group, int T> inline constexpr bool is_placed = find_placed<Group, T>();
-template <class Group> struct placed_tensors {  ///< as numbers: those whose place sweeps need to know
-  static constexpr node_list list = [] {
-    node_list tensors;
-    for_each_index(std::make_integer_sequence<int, Group::value.tensors.count>{},
-                   [&]<int T>(index_constant<T>) {
-                     if (is_placed<Group, T>) tensors.push_back(T);
-                   });
-    return tensors;
-  }();
-};
-
 /// Lists of nodes, each as a type with a member `list`.
 inline constexpr int all_sweeps = -1;
 template <class Group, int S> struct walked_loads {  ///< read where sweep S goes
@@ -392,9 +371,7 @@ inline constexpr row_sharing sharing_of = [] {
   row_sharing most;
   const program& p = Group::value;
   bool may_share = Group::plan.sweeps > 1;
-  // What is written once a row, and elements that are looked up, would have to be found for each.
-  for (int b = 0; b <= Group::plan.sweeps; ++b)
-    may_share = may_share && Group::plan.boundary[b].stores.count == 0;
+  // Elements that are looked up would have to be found for each row.
   for (const node& n : p.nodes) may_share = may_share && n.op != opcode::gather;
   for (int axis = 0; axis < p.axes.count && may_share; ++axis) {
     if ((Group::plan.space & axis_bit(axis)) == 0 || walks_along(Group::plan, axis_bit(axis))) continue;
@@ -425,6 +402,30 @@ template <class Holder> constexpr int find_in(int node_index) {
 }
 template <class Holder, int I> inline constexpr int position_in = find_in<Holder>(I);
 template <class Holder> inline constexpr int size_of_list = Holder::list.count;
+
+template <class Group, int T> constexpr bool find_placed() {
+  for (int s = 0; s < Group::plan.sweeps; ++s)
+    for (int i = 0; i < Group::value.nodes.count; ++i)
+      if (Group::value.nodes[i].target == T &&
+          (reads_in_place<Group>(s, i) || gathers<Group>(s, i) ||
+           (Group::value.nodes[i].op == opcode::load && sweep_reads<Group>(s, i))))
+        return true;
+  if (size_of_list<shared_nodes<Group>> > 0)  // rows that go on from place to place
+    for (const store_decl& store : Group::value.stores)
+      if (store.tensor == T) return true;
+  return is_walked<Group, T>;
+}
+template <class Group, int T> inline constexpr bool is_placed = find_placed<Group, T>();
+template <class Group> struct placed_tensors {  ///< as numbers: those whose place sweeps need to know
+  static constexpr node_list list = [] {
+    node_list tensors;
+    for_each_index(std::make_integer_sequence<int, Group::value.tensors.count>{},
+                   [&]<int T>(index_constant<T>) {
+                     if (is_placed<Group, T>) tensors.push_back(T);
+                   });
+    return tensors;
+  }();
+};
 
 /// The scans of sweep S, all (Round < 0) or those of one round.
 template <class Group, int S, int Round = -1> struct scans_in {

@@ -75,7 +75,12 @@ using row_of = row<K, tile_policy<K>::width,
                    RowThreads, tile_policy<K>::rolled>;
 template <class K, int RowThreads>
 using repeated_row_of =
-    row<K, tile_policy<K>::width, tile_policy<K>::repeat_vectors, RowThreads, false, true>;
+    row<K, tile_policy<K>::width, tile_policy<K>::repeat_vectors, RowThreads, false, row_kind::repeats>;
+template <class K, int RowThreads>
+using ragged_row_of =
+    row<K, tile_policy<K>::width,
+        RowThreads == whole_blocks ? tile_policy<K>::cluster_vectors : tile_policy<K>::row_vectors,
+        RowThreads, false, row_kind::ragged>;
 /// What walk_kernel has for lanes that lie side by side, and for rows.
 template <class K>
 using walked_strip_of = std::conditional_t<K::group::only_rows, row_of<K, whole_warps>, strip_of<K>>;
@@ -165,6 +170,7 @@ template <class K> cuda_tile_shape tile_shape() {
                         policy::clusters,     policy::cluster_vectors};
   shape.strips = !K::group::only_rows;
   shape.rows = !K::group::only_strips;
+  shape.ragged_rows = policy::ragged_rows;
   if constexpr (policy::repeat_vectors > 0) {
     shape.repeat_vectors = policy::repeat_vectors;
     shape.shared_of = sharing_of<typename K::group>.tensors;
@@ -234,6 +240,15 @@ auto with_arrangement(const cuda_kernel_plan& plan, const typename K::arguments&
   } else {
     if constexpr (!K::group::only_rows)
       if (plan.arrangement == cuda_arrangement::strip) return f(std::type_identity<strip_of<K>>{});
+    if constexpr (tile_policy<K>::ragged_rows)
+      if (a.ragged) {
+        if (plan.clustered) return f(std::type_identity<ragged_row_of<K, whole_blocks>>{});
+        using any_row = ragged_row_of<K, any_threads>;
+        return a.offsets == nullptr &&
+                       (a.chunk_dimension >= 0 ? a.chunk : a.steps) <= any_row::tile_steps(a.lane_threads)
+                   ? f(std::type_identity<any_row>{})
+                   : f(std::type_identity<ragged_row_of<K, whole_warps>>{});
+      }
     if constexpr (tile_policy<K>::repeat_vectors > 0)
       if (a.repeats > 1)
         return a.lane_threads < 32 ? f(std::type_identity<repeated_row_of<K, part_of_warp>>{})

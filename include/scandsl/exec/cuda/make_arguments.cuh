@@ -147,6 +147,7 @@ typename K::arguments make_arguments(const cuda_kernel_plan& plan, const program
                         "bind views whose dimensions merge");
   };
   check_rank(plan.nest.lanes.size(), max_lane_dimensions, "across the lanes");
+  a.ragged = plan.ragged;
   a.repeats = plan.repeats;
   if (plan.repeats > 1) copy_dimension(plan.repeated, a.repeated);
   check_rank(plan.nest.walk.size(), max_walk_dimensions, "of the walked axis");

@@ -55,7 +55,7 @@ template <class K, class Strip> struct piece_worker {
   static constexpr int lanes = Strip::lanes, threads = Strip::threads, steps = Strip::place::length;
   /// Where a tile lies that is whole: a compiler need not ask.
   struct whole_place : Strip::place {
-    static constexpr bool can_share = false, repeats = false;
+    static constexpr bool can_share = false, repeats = false, ragged = false;
     __device__ __forceinline__ whole_place(const lane_group<K, lanes>& thread, const stretch& where,
                                            bool reversed)
         : Strip::place(thread, where, 0, reversed) {}

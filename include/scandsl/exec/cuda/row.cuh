@@ -18,22 +18,27 @@ namespace scandsl::cuda_detail {
 /// part_of_warp: less than one; whole_blocks: the blocks of a cluster; any_threads: the first or the second
 /// of these. Rolled: of what is seldom run.
 inline constexpr int whole_warps = 0, part_of_warp = -1, whole_blocks = -2, any_threads = -3;
-/// Repeats: a thread takes several rows that share what is computed for them, one after the other.
-template <class K, int Width, int Vectors, int RowThreads, bool Rolled = false, bool Repeats = false>
+/// What is not common to all rows: Repeats, a thread takes several that share what is computed for them, one
+/// after the other; Ragged, of several sweeps, they may end within a vector, so that steps are masked.
+enum class row_kind { plain, repeats, ragged };
+template <class K, int Width, int Vectors, int RowThreads, bool Rolled = false,
+          row_kind Kind = row_kind::plain>
 struct row {
   using group = typename K::group;
   using C = typename K::compute;
   static constexpr int lanes = 1, runs = Vectors,
                        threads = RowThreads > 0 ? RowThreads : cuda_row_policy::threads;
   static constexpr bool clustered = RowThreads == whole_blocks;
-  template <class Other> using of = row<Other, Width, Vectors, RowThreads, Rolled, Repeats>;
+  static constexpr bool repeats = Kind == row_kind::repeats;
+  template <class Other> using of = row<Other, Width, Vectors, RowThreads, Rolled, Kind>;
   /// Of what is seldom run: smaller tiles, where carries are not saved by tiles, else rolled loops.
   template <class Other>
   using slow_of = row<Other, Width, (sweep_count<group> == 1 && Vectors > 1 ? Vectors / 2 : Vectors),
                       RowThreads == whole_warps || RowThreads == part_of_warp ? any_threads : RowThreads,
                       !leaves_wide_data<Other> || (sweep_count<group> > 1)>;
-  static constexpr bool has_streams = RowThreads >= 0 && !Repeats;  ///< else a row is one tile
-  static constexpr bool streams_one_tile = false;  ///< that has a kernel of its own, of more blocks
+  static constexpr bool has_streams = RowThreads >= 0 && !repeats;  ///< else a row is one tile
+  /// Else one tile has a kernel of its own, of more blocks.
+  static constexpr bool streams_one_tile = Kind == row_kind::ragged && has_streams;
   static constexpr bool keeps_carries = false;
   /// Several rows may share a warp.
   static constexpr bool shares_warps = RowThreads == part_of_warp || RowThreads == any_threads;
@@ -43,8 +48,8 @@ struct row {
   static constexpr int blocks_resident = cuda_row_policy::blocks_resident;
   static constexpr int blocks_resident_of_one_tile(int held_bytes) {
     using policy = cuda_row_policy;
-    return Repeats && held_bytes <= policy::held_bytes_of_four    ? policy::blocks_resident_of_repeats
-           : Repeats || held_bytes <= policy::held_bytes_of_three ? policy::blocks_resident_of_one_tile
+    return repeats && held_bytes <= policy::held_bytes_of_four    ? policy::blocks_resident_of_repeats
+           : repeats || held_bytes <= policy::held_bytes_of_three ? policy::blocks_resident_of_one_tile
                                                                   : blocks_resident;
   }
   using lane_state = lane_group<K, 1>;
@@ -52,7 +57,7 @@ struct row {
   struct place {
     static constexpr int runs = Vectors, length = Width, vectors = Vectors, width = Width,
                          threads = row::threads, lane_count = 1;
-    static constexpr bool repeats = Repeats;
+    static constexpr bool repeats = row::repeats, ragged = Kind == row_kind::ragged;
     static constexpr bool can_flip = true, vector_is_step = false, rolled = Rolled, can_share = false;
     static constexpr __device__ __forceinline__ int run_of(int v, int) { return v; }
     static constexpr __device__ __forceinline__ int step_of(int, int e) { return e; }

@@ -461,7 +461,7 @@ struct probe_memory : step_memory<K, stage_kind::aggregate, Sweep, 0, true, Tile
 template <class K, int Lanes> struct one_step {
   static constexpr int runs = Lanes, length = 1, vectors = 1, width = Lanes, threads = 0, lane_count = Lanes;
   static constexpr bool can_flip = false, vector_is_step = true, rolled = false, can_share = false,
-                        repeats = false;
+                        repeats = false, ragged = false;
   static constexpr __device__ __forceinline__ int run_of(int, int e) { return e; }
   static constexpr __device__ __forceinline__ int step_of(int, int) { return 0; }
   static constexpr __device__ __forceinline__ int vector_of(int, int) { return 0; }

@@ -127,6 +127,7 @@ template <class Tile, bool Keeps = true> struct replayed_run {
 ///   first(t), next(t)   where, in elements, vector 0 lies in memory, and from one to the next, where one
 ///                       access reaches each
 ///   path(t)             else
+///   ragged              steps are masked, though a vector is none
 ///   can_share           whether the block's threads may bring what a stage holds together
 ///   flipped()           whether a vector's elements then lie in memory the other way round (can_flip: ever)
 template <class K, int S, class Place, bool Anywhere> struct tile : Place {
@@ -276,7 +277,7 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
 
   /// Whether each run exists as a whole or not at all. Where vectors are steps, a mask of a step serves a
   /// vector; else it would be one an element, and such tiles are left to others.
-  static constexpr bool has_parts = Place::vector_is_step;
+  static constexpr bool has_parts = Place::vector_is_step || Place::ragged;
   __device__ __forceinline__ bool in_parts() const {
     bool parts = false;
 #pragma unroll
