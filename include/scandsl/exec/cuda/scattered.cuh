@@ -150,15 +150,17 @@ __device__ __forceinline__ void store_between(T* low, const packed<T, Width>& va
     if (e < first || e >= last) low[e] = values.bits_of(e);
 }
 
-template <int Vectors, int Width, class T>
+/// Writes what lies so. Together: threads whose vectors follow one another, in one call, do. (That costs
+/// registers where it is called, also for calls that are not made.)
+template <bool Together, int Vectors, int Width, class T>
 __device__ __noinline__ void store_elements(T* first, std::int64_t apart, std::int64_t next,
                                             element_counts counts, packed_vectors<T, Vectors, Width> values) {
-#pragma unroll
+#pragma unroll 1  // a kernel has the registers of what it calls
   for (int v = 0; v < Vectors; ++v) {
     const int count = counts.of(v);
     T* const to = first + v * next;
     bool stored = false;
-    if constexpr (can_shift<T, Width>)
+    if constexpr (Together && can_shift<T, Width>)
       if (apart == 1 || apart == -1) {
         const bool flipped = apart < 0;
         packed<T, Width> in_memory = values.vector[v];
