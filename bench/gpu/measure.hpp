@@ -80,12 +80,14 @@ std::function<void(int)> with_carries(int parts, Scan scan, Gradient gradient) {
       cuda_sizing sizing{.with_carries = true}, of_gradient{.with_carries = true};
       scan(sizing, 0);
       gradient(of_gradient, 0);
+      const bool has_use = of_gradient.carry_bytes > 0 && sizing.carry_bytes == of_gradient.carry_bytes;
+      if (!has_use) gradient(of_gradient = cuda_sizing{}, 0);
       const std::int64_t bytes = std::max(sizing.bytes, of_gradient.bytes);
       void* memory = nullptr;
       if (bytes > 0) check(cudaMalloc(&memory, static_cast<std::size_t>(bytes)));
       device.emplace(nullptr, cuda_workspace{memory, bytes});
       carries.resize(static_cast<std::size_t>(parts));
-      if (of_gradient.carry_bytes > 0 && sizing.carry_bytes == of_gradient.carry_bytes)
+      if (has_use)
         for (int part = 0; part < parts; ++part) {
           cuda_carries& own = carries[static_cast<std::size_t>(part)];
           check(cudaMalloc(&own.data, static_cast<std::size_t>(sizing.carry_bytes)));

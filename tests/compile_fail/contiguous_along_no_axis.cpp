@@ -1,4 +1,4 @@
-// expect: contiguous_along names an axis that the program lacks
+// expect: contiguous_along_names_an_axis_that_the_program_lacks
 #include <scandsl/ir/lower.hpp>
 
 using namespace scandsl;

@@ -305,13 +305,16 @@ template <class... E> constexpr program op(const E&...) {
   return program{};
 }
 
+namespace check {
+void contiguous_along_names_an_axis_that_the_program_lacks();  // not to be had: what a compiler says names it
+}
 /// The program, of which nearly every call has this axis contiguous: kernels that walk it are compiled for
 /// rows alone, kernels that walk another one for lanes that lie side by side. Calls with other layouts run
 /// all the same, slowly. Of the program that is run, as along_rows, which is for programs of one axis.
 template <class Axis>
   requires is_axis<Axis>
 constexpr program contiguous_along(program p, Axis) {
-  if (p.find_axis(Axis::id) < 0) throw "scandsl: contiguous_along names an axis that the program lacks";
+  if (p.find_axis(Axis::id) < 0) check::contiguous_along_names_an_axis_that_the_program_lacks();
   p.contiguous_axis = Axis::id;
   return p;
 }
