@@ -22,8 +22,7 @@ inline constexpr auto with_silu_dtheta = gradient_of(with_silu);
 inline constexpr auto with_choices_dtheta = gradient_of(encode(chosen, given, shared));
 inline constexpr auto softmax_features_dtheta = gradient_of(softmax_features);
 inline constexpr auto softmax_features_given_dtheta = gradient_of(encode(over_features, given, shared));
-/// Sums over the batch are then sums over what follows the reductions along the sequence, and cost nothing
-/// more.
+/// Theta's sum along the sequence is then taken where x's gradient is written, and costs nothing more.
 inline constexpr auto softmax_sequence_dtheta = reductions_apart(gradient_of(softmax_sequence));
 inline constexpr auto softmax_sequence_given_dtheta = gradient_of(encode(over_sequence, given, shared));
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "cuda/managed.hpp"
 #include "scandsl/ops/decayed_sum.hpp"
 #include "scandsl/ops/logcumsumexp.hpp"
 #include "support/catch.hpp"
+#include "support/memory.hpp"
 
 // Gradients that begin their tiles with the carries that the scan left, compared with loops in float64.
 namespace {
@@ -19,7 +19,7 @@ namespace {
 using namespace scandsl;
 using ops::decayed_sum_gradients, ops::decayed_sum_options, ops::scan_gradients, ops::scan_options;
 
-template <class T> using memory_of = std::vector<T, support::managed<T>>;
+using support::memory_of;
 
 enum class data { near, wide, with_empty };  ///< wide: no one frame holds it; with_empty: some are -inf
 

@@ -4,11 +4,10 @@
 #include <cstdint>
 #include <limits>
 #include <random>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "cuda/managed.hpp"
+#include "ops/op_case.hpp"
 #include "scandsl/ops/lrpe_cosine.hpp"
 #include "support/catch.hpp"
 
@@ -19,7 +18,7 @@ namespace {
 using namespace scandsl;
 using ops::lrpe_activation, ops::lrpe_gradients, ops::lrpe_options;
 
-template <class T> using memory_of = std::vector<T, support::managed<T>>;
+using op_test::run_on_device, support::memory_of;
 
 /// x of shape [b, n, h, d].
 struct encoding_case {
@@ -36,15 +35,6 @@ double number(bfloat16 value) { return static_cast<float>(value); }
 /// Whether a number is further off than its rounding and `terms`, the errors of what it is made of.
 bool wrong(bfloat16 got, double should, double terms) {
   return !(std::fabs(number(got) - should) <= 0x1p-8 * std::fabs(should) + terms + 0x1p-126);
-}
-
-/// call(device), with the workspace that call(sizing) asks for.
-template <class Call> void with_workspace(const Call& call) {
-  cuda_sizing sizing;
-  call(sizing);
-  memory_of<std::byte> scratch(static_cast<std::size_t>(sizing.bytes) + 1);
-  call(cuda(nullptr, {scratch.data(), sizing.bytes}));
-  if (cudaDeviceSynchronize() != cudaSuccess) throw std::runtime_error("the GPU failed");
 }
 
 /// A sum, and the sum of its terms' sizes.
@@ -90,12 +80,12 @@ struct encoding {
     gradients.y_cotangent = array::of(dy.data(), {what.b, what.n, what.h, 2 * what.d});
     gradients.x_gradient = array::of(dx.data(), {what.b, what.n, what.h, what.d});
     if (by_theta) gradients.theta_gradient = array::of(dtheta.data(), {what.h, what.d});
-    with_workspace([&](auto&& device) {
+    run_on_device([&](auto& device) {
       ops::lrpe_cosine(device, input, angles, array::of(y.data(), {what.b, what.n, what.h, 2 * what.d}),
                        options);
     });
-    with_workspace(
-        [&](auto&& device) { ops::lrpe_cosine_backward(device, input, angles, gradients, options); });
+    run_on_device(
+        [&](auto& device) { ops::lrpe_cosine_backward(device, input, angles, gradients, options); });
   }
 
   /// What is wrong with the results; empty: nothing.
@@ -230,7 +220,7 @@ void check_rotation(std::int64_t n) {
     options.offset = offset;
     options.act = lrpe_activation::softmax;
     options.act_dim = 1;
-    with_workspace([&](auto&& device) {
+    run_on_device([&](auto& device) {
       ops::lrpe_cosine(device, array::of(x.data(), {1, n, h, d}), array::of(theta.data(), {h, d}),
                        array::of(y.data(), {1, n, h, 2 * d}), options);
     });

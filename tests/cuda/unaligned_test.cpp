@@ -1,12 +1,10 @@
-#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <random>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "cuda/managed.hpp"
+#include "ops/op_case.hpp"
 #include "scandsl/ops/decayed_sum.hpp"
 #include "scandsl/ops/logcumsumexp.hpp"
 #include "support/catch.hpp"
@@ -17,10 +15,10 @@ namespace {
 
 using namespace scandsl;
 
-template <class T> using memory_of = std::vector<T, support::managed<T>>;
+using op_test::run_on_device, support::memory_of;
 
-/// [outer, n, inner] with `before` elements in front of it and `behind` each of its lines, n of them or
-/// (where inner is 1) outer.
+/// [outer, n, inner], or [outer, n] where inner is 1, with elements before it and behind each line, along its
+/// last dimension.
 template <class T> struct placed {
   std::int64_t outer, n, inner, before, line;
   memory_of<T> memory;
@@ -51,29 +49,20 @@ template <class T> struct placed {
   }
 };
 
-template <class Call> void run(const Call& call) {
-  cuda_sizing sizing;
-  call(sizing);
-  memory_of<std::byte> scratch(static_cast<std::size_t>(sizing.bytes) + 1);
-  call(cuda(nullptr, {scratch.data(), sizing.bytes}));
-  if (cudaDeviceSynchronize() != cudaSuccess) throw std::runtime_error("the GPU failed");
-}
-
 struct scan_extents {
   std::int64_t outer, n, inner;
 };
 
 /// A scan and its gradient with operands at `before` and at places of vectors. What differs; empty: nothing.
 template <class T> std::string mismatch(const scan_extents& of, std::int64_t before, bool reverse) {
-  const auto make = [&](std::int64_t front, std::int64_t behind) {
-    return placed<T>(of.outer, of.n, of.inner, front, behind);
-  };
   const std::int64_t padding = (8 - (of.inner == 1 ? of.n : of.inner) % 8) % 8;
+  const auto make = [&](int way) {
+    return placed<T>(of.outer, of.n, of.inner, way == 0 ? before : 0, way == 0 ? 0 : padding);
+  };
   constexpr int axis = 1;
-  placed<T> results[2][4] = {{make(before, 0), make(before, 0), make(before, 0), make(before, 0)},
-                             {make(0, padding), make(0, padding), make(0, padding), make(0, padding)}};
+  placed<T> results[2][4] = {{make(0), make(0), make(0), make(0)}, {make(1), make(1), make(1), make(1)}};
   for (int way = 0; way < 2; ++way) {
-    placed<T> x = way == 0 ? make(before, 0) : make(0, padding), decay = x, dy = x;
+    placed<T> x = make(way), decay = x, dy = x;
     std::mt19937 random(static_cast<unsigned>(of.n));
     std::uniform_real_distribution<float> unit(0, 1);
     x.for_each([&](T& each, auto...) { each = T(4 * unit(random) - 2); });
@@ -84,13 +73,14 @@ template <class T> std::string mismatch(const scan_extents& of, std::int64_t bef
     options.reverse = reverse;
     ops::decayed_sum_options more;
     more.reverse = reverse;
-    run([&](auto&& device) { ops::logcumsumexp(device, x.view(), axis, sums.view(), options); });
-    run([&](auto&& device) { ops::decayed_sum(device, x.view(), decay.view(), axis, decayed.view(), more); });
+    run_on_device([&](auto& device) { ops::logcumsumexp(device, x.view(), axis, sums.view(), options); });
+    run_on_device(
+        [&](auto& device) { ops::decayed_sum(device, x.view(), decay.view(), axis, decayed.view(), more); });
     ops::decayed_sum_gradients gradients;
     gradients.y_cotangent = dy.view();
     gradients.x_gradient = dx.view();
     gradients.decay_gradient = ddecay.view();
-    run([&](auto&& device) {
+    run_on_device([&](auto& device) {
       ops::decayed_sum_backward(device, x.view(), decay.view(), axis, gradients, more);
     });
   }

@@ -174,9 +174,10 @@ def short_name(symbol: str) -> tuple:
     element = next((each for each in types.split(", ") if each != "any_type"), "any_type")
     op = op.removesuffix("_program::program").replace("_program::", ".")  # decayed_sum.gradient_per_step
     elements = f"{compute} any" if element == "any_type" else element
-    where = f"{arrangement[1]}<{arrangement[2]}>" if arrangement else ""
+    where = ""
     if arrangement:
-        where += {"1": " repeats", "2": " ragged"}.get(arrangement[3], "")
+        row_kind = {"1": " repeats", "2": " ragged"}.get(arrangement[3], "")
+        where = f"{arrangement[1]}<{arrangement[2]}>{row_kind}"
     return kind, f"{op} {elements} {kind.removesuffix('_kernel')} {where}".rstrip()
 
 

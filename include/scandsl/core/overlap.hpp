@@ -24,12 +24,9 @@ inline bool might_overlap(const erased_view& left, const erased_view& right) {
   const auto ends = [](const erased_view& view) {
     const auto size = static_cast<std::int64_t>(size_of(view.type));
     const auto address = reinterpret_cast<std::uintptr_t>(view.data);
-    std::int64_t below = 0, above = size;
-    for (int i = 0; i < view.rank; ++i)
-      for (const dim& each : view.axis[i])
-        (each.stride < 0 ? below : above) += (each.extent - 1) * each.stride * size;
-    return std::pair(address + static_cast<std::uintptr_t>(below),
-                     address + static_cast<std::uintptr_t>(above));
+    const auto [below, above] = reach_of(view);
+    return std::pair(address + static_cast<std::uintptr_t>(below * size),
+                     address + static_cast<std::uintptr_t>((above + 1) * size));
   };
   const auto [left_first, left_end] = ends(left);
   const auto [right_first, right_end] = ends(right);

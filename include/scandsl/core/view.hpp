@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "scandsl/core/dtype.hpp"
@@ -234,6 +235,14 @@ struct erased_view {
   int rank = 0;
   dims axis[max_rank] = {};
 };
+
+/// Elements from a view's element at index 0 to its lowest (at most 0) and its highest, where it has any.
+inline std::pair<std::int64_t, std::int64_t> reach_of(const erased_view& view) {
+  std::int64_t below = 0, above = 0;
+  for (int i = 0; i < view.rank; ++i)
+    for (const dim& each : view.axis[i]) (each.stride < 0 ? below : above) += (each.extent - 1) * each.stride;
+  return {below, above};
+}
 
 /// Forgets the element type and the rank of a view. A view of const elements is not writable.
 template <class T, int Rank> constexpr erased_view erase(const strided_view<T, Rank>& typed) {

@@ -69,18 +69,14 @@ void launch_kernel(void (*kernel)(A...), const launch_shape& shape, cudaStream_t
 template <class K>
 using strip_of = strip<K, tile_policy<K>::strip_lanes, tile_policy<K>::strip_steps,
                        tile_policy<K>::strip_threads, tile_policy<K>::rolled>;
-template <class K, int RowThreads>
+template <class K, int RowThreads, row_kind Kind = row_kind::plain>
 using row_of = row<K, tile_policy<K>::width,
                    RowThreads == whole_blocks ? tile_policy<K>::cluster_vectors : tile_policy<K>::row_vectors,
-                   RowThreads, tile_policy<K>::rolled>;
+                   RowThreads, tile_policy<K>::rolled, Kind>;
 template <class K, int RowThreads>
 using repeated_row_of =
     row<K, tile_policy<K>::width, tile_policy<K>::repeat_vectors, RowThreads, false, row_kind::repeats>;
-template <class K, int RowThreads>
-using ragged_row_of =
-    row<K, tile_policy<K>::width,
-        RowThreads == whole_blocks ? tile_policy<K>::cluster_vectors : tile_policy<K>::row_vectors,
-        RowThreads, false, row_kind::ragged>;
+template <class K, int RowThreads> using ragged_row_of = row_of<K, RowThreads, row_kind::ragged>;
 /// What walk_kernel has for lanes that lie side by side, and for rows.
 template <class K>
 using walked_strip_of = std::conditional_t<K::group::only_rows, row_of<K, whole_warps>, strip_of<K>>;
@@ -243,11 +239,9 @@ auto with_arrangement(const cuda_kernel_plan& plan, const typename K::arguments&
     if constexpr (tile_policy<K>::ragged_rows)
       if (a.ragged) {
         if (plan.clustered) return f(std::type_identity<ragged_row_of<K, whole_blocks>>{});
-        using any_row = ragged_row_of<K, any_threads>;
-        return a.offsets == nullptr &&
-                       (a.chunk_dimension >= 0 ? a.chunk : a.steps) <= any_row::tile_steps(a.lane_threads)
-                   ? f(std::type_identity<any_row>{})
-                   : f(std::type_identity<ragged_row_of<K, whole_warps>>{});
+        using walked = ragged_row_of<K, whole_warps>;
+        return fits_one_tile<walked>(a) ? f(std::type_identity<ragged_row_of<K, any_threads>>{})
+                                        : f(std::type_identity<walked>{});
       }
     if constexpr (tile_policy<K>::repeat_vectors > 0)
       if (a.repeats > 1)

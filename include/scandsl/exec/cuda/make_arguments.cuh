@@ -120,15 +120,6 @@ template <class A> void describe_divisors(const program& p, A& a) {
   }
 }
 
-/// Elements from a view's first one to the end of the memory that it is of.
-inline std::int64_t elements_behind(const erased_view& view) {
-  std::int64_t last = 0;
-  for (int i = 0; i < view.rank; ++i)
-    for (const dim& d : view.axis[i])
-      if (d.stride > 0) last += (d.extent - 1) * d.stride;
-  return last + 1;
-}
-
 /// Translates a plan.
 template <class K>
 typename K::arguments make_arguments(const cuda_kernel_plan& plan, const program& p, const walk_table& table,
@@ -139,7 +130,7 @@ typename K::arguments make_arguments(const cuda_kernel_plan& plan, const program
   for (int t = 0; t < tensors; ++t) {
     const bound_tensor& b = bound.tensors[static_cast<std::size_t>(t)];
     a.tensor[t] = {b.view.data, b.view.type, access::scattered, b.bound,
-                   b.bound ? elements_behind(b.view) : 0};
+                   b.bound ? reach_of(b.view).second + 1 : 0};
   }
   const auto check_rank = [&](std::size_t count, int most, const char* what) {
     if (count > static_cast<std::size_t>(most))

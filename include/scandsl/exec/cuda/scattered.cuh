@@ -1,4 +1,6 @@
 #pragma once
+#include <algorithm>
+
 #include "scandsl/exec/cuda/elements.cuh"
 #include "scandsl/exec/cuda/memory.cuh"
 
@@ -8,12 +10,11 @@
 /// Elements that lie side by side, but not where vectors do (rows of an odd length), are read by the accesses
 /// that cover them, one more than they fill, and shifted in registers. Threads of a warp whose vectors follow
 /// one another write together: each has the bytes from its first place of a vector on, and of the next thread
-/// those up to its own:
+/// those up to its own. The first thread's first bytes and the last one's last are written one by one.
 ///
 ///     places      |       |       |       |       |
 ///     vectors         t0      t1      t2
-///     writes      ---- t0 ---- t1 ----- t2        thread 0 its first bytes one by one, thread 2 its last
-///     ones
+///     writes      ---- t0 ---- t1 ----- t2
 namespace scandsl::cuda_detail {
 
 /// `Vectors` vectors of `Width` elements.
@@ -155,7 +156,7 @@ __device__ __forceinline__ void store_between(T* low, const packed<T, Width>& va
 template <bool Together, int Vectors, int Width, class T>
 __device__ __noinline__ void store_elements(T* first, std::int64_t apart, std::int64_t next,
                                             element_counts counts, packed_vectors<T, Vectors, Width> values) {
-#pragma unroll 1  // a kernel has the registers of what it calls
+#pragma unroll 1
   for (int v = 0; v < Vectors; ++v) {
     const int count = counts.of(v);
     T* const to = first + v * next;
