@@ -647,8 +647,8 @@ private:
       scatter_elements<E, vectors, width>(this->thread.a, Tensor, this->path(Tensor), values);
     } else {
       const element_path path = this->path(Tensor);
-      // Maps and rows that share what is computed have no register to spare.
-      constexpr bool together = scan_count<group> > 0 && !Place::repeats;
+      // Maps, reductions and rows that share what is computed have no register to spare.
+      constexpr bool together = scan_count<group> > 0 && !only_reduces<group, S> && !Place::repeats;
       store_elements<together, vectors, width>(static_cast<E*>(memory.data) + begin_of(Tensor, path),
                                                apart_in(Tensor, path), next_in(Tensor, path), path.counts,
                                                values);
