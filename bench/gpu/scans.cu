@@ -66,7 +66,7 @@ template <class T> void add_chunk_cumsum(const char* dtype, std::vector<std::int
            })});
 }
 
-// Backward: of x, and of decay where it has a decay for each element. pool_g holds the cotangents.
+// Backward: of x and of decay. pool_g holds the cotangents.
 template <class T> ops::scan_gradients gradients_of(const std::vector<std::int64_t>& shape, int call) {
   ops::scan_gradients gradients;
   gradients.y_cotangent = operand<const T>(pool_g, shape, call);
@@ -85,16 +85,19 @@ void add_logcumsumexp_backward(const char* dtype, std::vector<std::int64_t> shap
            "backward"});
 }
 template <class T>
-void add_decayed_sum_backward(const char* dtype, std::vector<std::int64_t> shape, int axis) {
-  measure({"decayed_sum", "element_decay", dtype, shape, axis,
-           5 * count_of(shape) * static_cast<std::int64_t>(sizeof(T)),
-           with_carries(parts_for<T>(shape), call_decayed_sum<T>(shape, axis, false),
+void add_decayed_sum_backward(const char* dtype, std::vector<std::int64_t> shape, int axis,
+                              bool scalar = false) {
+  const std::vector<std::int64_t> decays = scalar ? std::vector<std::int64_t>{} : shape;
+  measure({"decayed_sum", scalar ? "scalar_decay" : "element_decay", dtype, shape, axis,
+           (scalar ? 3 : 5) * count_of(shape) * static_cast<std::int64_t>(sizeof(T)),
+           with_carries(parts_for<T>(shape), call_decayed_sum<T>(shape, axis, scalar),
                         [=](auto& device, int call) {
                           ops::decayed_sum_gradients gradients;
                           static_cast<ops::scan_gradients&>(gradients) = gradients_of<T>(shape, call);
-                          gradients.decay_gradient = operand<T>(pool_z, shape, call);
+                          gradients.decay_gradient = operand<T>(pool_z, decays, call);
                           ops::decayed_sum_backward(device, operand<T>(pool_x, shape, call),
-                                                    operand<T>(pool_decay, shape, call), axis, gradients);
+                                                    operand<T>(pool_decay, decays, scalar ? 0 : call), axis,
+                                                    gradients);
                         }),
            "backward"});
 }
@@ -151,7 +154,8 @@ void add_scans() {
 void add_scan_gradients() {
   for (const int along : {2, 1}) {
     add_logcumsumexp_backward<bfloat16>("bf16", {12, 8192, 2048}, along);
-    add_decayed_sum_backward<bfloat16>("bf16", {12, 8192, 2048}, along);
+    for (const bool scalar : {false, true})
+      add_decayed_sum_backward<bfloat16>("bf16", {12, 8192, 2048}, along, scalar);
   }
   add_logcumsumexp_backward<bfloat16>("bf16", {12, 8192, 2047}, 2);
   add_logcumsumexp_backward<bfloat16>("bf16", {1, 1 << 20, 64}, 1);

@@ -53,6 +53,16 @@ public:
       }
     return view;
   }
+  /// Whether lanes are numbered as in the scan, which knows one axis of them: what repeats comes last.
+  bool keeps_order() const {
+    bool repeated = false;
+    for (int i = 0; i < x_.rank; ++i) {
+      if (i == dim_ || x_.extents[i] == 1) continue;
+      if (repeated && lane_axis(i) == 0) return false;
+      repeated = lane_axis(i) == 1;
+    }
+    return true;
+  }
   /// A decay or its gradient, without what repeats.
   erased_view decays(const char* operand, const array& given) const {
     const array wide = broadcast(operand, given, x_);
@@ -114,8 +124,8 @@ void run_backward(Device& device, const array& input, const array& decays, int d
         exclusive = options.exclusive, log_decay = options.log_decay, cu_seqlens = bound.offsets);
   } else {
     const split_lanes split(input, decays, along, packed);
-    const auto run = [&]<const scandsl::program & P>(auto& without_carries, ref<P>) {
-      run_on<P>(without_carries, x = split.rows(input), decay = split.decays("decay", decays),
+    const auto run = [&]<const scandsl::program & P>(auto& on, ref<P>) {
+      run_on<P>(on, x = split.rows(input), decay = split.decays("decay", decays),
                 dy = split.rows(gradients.y_cotangent), dx = split.rows(gradients.x_gradient),
                 ddecay = split.decays("decay_gradient", *gradients.decay_gradient),
                 dfinal_state = split.state(gradients.final_state_cotangent),
@@ -123,12 +133,16 @@ void run_backward(Device& device, const array& input, const array& decays, int d
                 initial_state = split.state(options.initial_state), reverse = options.reverse,
                 exclusive = options.exclusive, log_decay = options.log_decay, cu_seqlens = bound.offsets);
     };
-    run_without_carries(device, [&](auto& without_carries) {
+    const auto run_any = [&](auto& on) {
       if (repeated_steps)
-        run(without_carries, ref<gradient_per_lane>{});
+        run(on, ref<gradient_per_lane>{});
       else
-        run(without_carries, ref<gradient_per_step>{});
-    });
+        run(on, ref<gradient_per_step>{});
+    };
+    if (split.keeps_order())
+      run_any(device);
+    else
+      run_without_carries(device, run_any);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "scandsl/ops/decayed_sum.hpp"
@@ -56,11 +57,13 @@ template <class T> struct operands {
   std::int64_t carry_bytes = 0;
 
   explicit operands(const scan_case& given) : what(given) {
-    const auto count = static_cast<std::size_t>(what.count()), lanes = static_cast<std::size_t>(what.lanes());
+    const auto count = static_cast<std::size_t>(what.count()), lanes = static_cast<std::size_t>(what.lanes()),
+               shared = static_cast<std::size_t>(what.outer + what.inner + 1);  // where x is empty
     std::mt19937 random(static_cast<unsigned>(what.count()));
     std::uniform_real_distribution<float> unit(0, 1);
     const float scale = what.kind == data::wide ? 90.0F : 2.0F;
-    for (memory_of<T>* each : {&x, &decay, &dy}) each->resize(count);
+    for (memory_of<T>* each : {&x, &dy}) each->resize(count);
+    decay.assign(count + shared, T(0.9F));
     for (std::size_t i = 0; i < count; ++i) {
       x[i] = T(scale * (2 * unit(random) - 1));
       decay[i] = T(0.8F + 0.2F * unit(random));
@@ -73,7 +76,7 @@ template <class T> struct operands {
         for (std::int64_t t = 0; t < std::min<std::int64_t>(what.n, 200); ++t)
           x[what.at(lane, t)] = T(-std::numeric_limits<float>::infinity());
     for (std::size_t i = 0; i < lanes; ++i) seed.push_back(T(2 * unit(random) - 1));
-    for (memory_of<T>* each : {&y, &dx, &ddecay}) each->assign(count, T(1e4F));
+    for (memory_of<T>* each : {&y, &dx, &ddecay}) each->assign(count + shared, T(1e4F));
     dseed.assign(lanes, T(1e4F));
   }
   array view(memory_of<T>& memory) const {
@@ -118,6 +121,36 @@ struct decayed_sums {
     set_gradients(gradients, o);
     gradients.decay_gradient = o.view(o.ddecay);
     ops::decayed_sum_backward(device, o.view(o.x), o.view(o.decay), 1, gradients,
+                              options_of<decayed_sum_options>(o));
+  }
+};
+
+/// One decay for all of a dimension's lanes and steps: its gradient is a sum over them.
+enum class shared_by { all, inner, outer };
+template <shared_by Lanes> struct shared_decays {
+  static std::int64_t count(const scan_case& what) {
+    return Lanes == shared_by::all ? 1 : Lanes == shared_by::inner ? what.outer : what.inner;
+  }
+  /// Which decay a lane has.
+  static std::size_t number_of(const scan_case& what, std::int64_t lane) {
+    return static_cast<std::size_t>(Lanes == shared_by::all     ? 0
+                                    : Lanes == shared_by::inner ? lane / what.inner
+                                                                : lane % what.inner);
+  }
+  template <class T> static array view(const scan_case& what, memory_of<T>& memory) {
+    if (Lanes == shared_by::all) return array::of(memory.data(), {});
+    if (Lanes == shared_by::inner) return array::of(memory.data(), {what.outer, 1, 1});
+    return array::of(memory.data(), {what.inner});
+  }
+  template <class T, class Device> static void forward(Device& device, operands<T>& o) {
+    ops::decayed_sum(device, o.view(o.x), view(o.what, o.decay), 1, o.view(o.y),
+                     options_of<decayed_sum_options>(o));
+  }
+  template <class T, class Device> static void backward(Device& device, operands<T>& o) {
+    decayed_sum_gradients gradients;
+    set_gradients(gradients, o);
+    gradients.decay_gradient = view(o.what, o.ddecay);
+    ops::decayed_sum_backward(device, o.view(o.x), view(o.what, o.decay), 1, gradients,
                               options_of<decayed_sum_options>(o));
   }
 };
@@ -256,6 +289,42 @@ template <class T> std::string mismatch(decayed_sums, const operands<T>& o) {
   return checks.wrong;
 }
 
+template <shared_by Lanes, class T> std::string mismatch(shared_decays<Lanes>, const operands<T>& o) {
+  using op = shared_decays<Lanes>;
+  checker<T> checks{o, 64};
+  const auto n = static_cast<std::size_t>(o.what.n), decays = static_cast<std::size_t>(op::count(o.what));
+  std::vector<double> sum(decays), size(decays);
+  for (std::int64_t lane = 0; lane < o.what.lanes(); ++lane) {
+    const std::size_t which = op::number_of(o.what, lane);
+    const double a = number(o.decay[which]);
+    std::vector<double> g(n), s(n + 1), y(n), dx(n);
+    s[0] = o.what.seeded ? number(o.seed[static_cast<std::size_t>(lane)]) : 0.0;
+    for (std::size_t t = 0; t < n; ++t) {
+      const std::size_t at = o.what.at(lane, static_cast<std::int64_t>(t));
+      g[t] = number(o.dy[at]);
+      s[t + 1] = a * s[t] + number(o.x[at]);
+      y[t] = o.what.exclusive ? s[t] : s[t + 1];
+    }
+    double r = 0, greatest = 0;
+    for (std::size_t t = n; t-- > 0;) {
+      dx[t] = o.what.exclusive ? r : r + g[t];
+      sum[which] += dx[t] * s[t];
+      size[which] += std::fabs(dx[t] * s[t]);
+      r = a * dx[t] + (o.what.exclusive ? g[t] : 0.0);
+      greatest = std::max({greatest, std::fabs(dx[t]), std::fabs(r)});
+    }
+    checks.check("y", o.y, lane, y);
+    checks.check("dx", o.dx, lane, dx);
+    checks.check_seed(o.dseed, lane, r, greatest);
+  }
+  for (std::size_t i = 0; i < decays && checks.wrong.empty(); ++i)
+    if (const double is = number(o.ddecay[i]);
+        !(std::fabs(is - sum[i]) <= allowed<T>(sum[i], size[i], checks.terms)))
+      checks.wrong = "gradient of decay " + std::to_string(i) + ": expected " + std::to_string(sum[i]) +
+                     ", got " + std::to_string(is);
+  return checks.wrong;
+}
+
 const scan_case shapes[] = {{4, 65, 256}, {1, 129, 64}, {200, 200, 34}, {3, 450, 72},
                             {2, 333, 20}, {1, 300, 7},  {2, 64, 128},   {64, 1157, 1},
                             {1, 2048, 1}, {0, 300, 8},  {3, 0, 8}};
@@ -332,6 +401,32 @@ TEST_CASE("gradients begin with the carries that scans left", "[cuda][carries]")
   check_all<decayed_sums, double>({data::near});
 }
 
+TEST_CASE("gradients of shared decays are sums over all lanes and steps", "[cuda][carries][tallies]") {
+  // Lanes are numbered as in the scan where what repeats comes last.
+  CHECK(check_all<shared_decays<shared_by::all>, bfloat16>({data::near}) > 10);
+  CHECK(check_all<shared_decays<shared_by::all>, float>({data::near}) > 10);
+  CHECK(check_all<shared_decays<shared_by::inner>, bfloat16>({data::near}) > 10);
+  CHECK(check_all<shared_decays<shared_by::inner>, float>({data::near}) > 10);
+  check_all<shared_decays<shared_by::outer>, bfloat16>({data::near});
+  check_all<shared_decays<shared_by::outer>, float>({data::near});
+  check_all<shared_decays<shared_by::all>, float16>({data::near});
+  check_all<shared_decays<shared_by::inner>, double>({data::near});
+}
+
+TEST_CASE("gradients of shared decays of rows, whole and ragged, of one tile, several and a cluster's",
+          "[cuda][carries][tallies]") {
+  for (const auto& [rows, length] :
+       {std::pair<std::int64_t, std::int64_t>{7, 8}, {33, 40}, {5, 264}, {3, 301}, {9, 1024}, {4, 2047}, {2, 2048},
+        {3, 4096}, {2, 8200}, {2, 20000}, {1, 70001}, {1, 300000}})
+    for (const bool reverse : {false, true}) {
+      const scan_case what{rows, length, 1, reverse, rows % 2 == 0, data::near, rows % 3 == 0};
+      check<shared_decays<shared_by::all>, bfloat16>(what, false);
+      check<shared_decays<shared_by::inner>, bfloat16>(what, false);
+      check<shared_decays<shared_by::all>, float>(what, false);
+      check<shared_decays<shared_by::inner>, double>(what, false);
+    }
+}
+
 TEST_CASE("gradients with carries and without, for compute-sanitizer", "[.sanitize]") {
   for (const scan_case& what : {scan_case{1, 129, 64}, scan_case{2, 333, 20, true, true, data::wide, true},
                                 scan_case{3, 450, 72, false, false, data::with_empty}, scan_case{3, 1157, 1}})
@@ -341,6 +436,8 @@ TEST_CASE("gradients with carries and without, for compute-sanitizer", "[.saniti
       if (what.kind != data::near) continue;
       check<decayed_sums, bfloat16>(what, with_carries);
       check<decayed_sums, float>(what, with_carries);
+      check<shared_decays<shared_by::all>, bfloat16>(what, with_carries);
+      check<shared_decays<shared_by::inner>, float>(what, with_carries);
     }
 }
 

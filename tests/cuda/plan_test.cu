@@ -1,5 +1,6 @@
 #include "scandsl/exec/cuda/plan.cuh"
 
+#include "../ops/decayed_sum/gradient_program.hpp"
 #include "../ops/lrpe_cosine/gradient_program.hpp"
 #include "scandsl/ir/lower.hpp"
 #include "scandsl/pass/gradient.hpp"
@@ -165,6 +166,29 @@ TEST_CASE("terms that vanish where a tile has no steps need no mask, and others 
   STATIC_REQUIRE(vanishes<framed<dcolumns>, 1>);            // dy / sum, with dy = 0
   STATIC_REQUIRE(!vanishes<framed<dquotients>, 1>);         // dy (a / c), with c = 0
   STATIC_REQUIRE(!vanishes<framed<doptional_columns>, 0>);  // exp(fallback)
+}
+
+TEST_CASE("a sum of what a scan gives is added up on the way, and no fold has it", "[cuda][plan][explain]") {
+  namespace decayed = ops::decayed_sum_program;
+  constexpr tensor<"decay"> decay;
+  constexpr tensor<"ddecay"> ddecay;
+  constexpr scalar<"log_decay"> log_decay;
+  constexpr scalar<"reverse"> reverse;
+  constexpr scalar<"exclusive"> exclusive;
+  using of_lane = cuda_detail::kernel_group<decayed::gradient_per_lane, 0>;
+  using of_element = cuda_detail::kernel_group<decayed::gradient_per_element, 0>;
+  CHECK(cuda_detail::has_tallies<of_lane, 1>);
+  CHECK_FALSE(cuda_detail::has_tallies<of_lane, 0>);
+  CHECK_FALSE(cuda_detail::has_tallies<of_element, 1>);
+  // The schedule, which pieces on the CPU follow, folds the sum behind the scan.
+  CHECK(of_lane::plan.rounds[1] == 2);
+  CHECK(cuda_detail::rounds_of<of_lane, 1> == 1);
+  CHECK(cuda_detail::component_capacity<of_lane> == 2);  // a decay and a sum; the tally has one
+  const auto per_lane = plan<decayed::gradient_per_lane>(
+      h200, x = shape<bfloat16>(1, 4096, 8192), decay = shape<bfloat16>(1),
+      dy = shape<bfloat16>(1, 4096, 8192), dx = shape<bfloat16>(1, 4096, 8192), ddecay = shape<bfloat16>(1),
+      log_decay = false, reverse = false, exclusive = false);
+  CHECK(explain(per_lane).find("1 sum added up on the way") != std::string::npos);
 }
 
 TEST_CASE("few long rows are planned as a look-back", "[cuda][plan][explain]") {

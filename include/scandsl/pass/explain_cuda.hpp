@@ -12,6 +12,7 @@ struct cuda_sweep_summary {
   std::int64_t read_bytes = 0;      ///< from operands, where the sweep reads them itself
   std::int64_t saved_bytes = 0;     ///< of the carries with which it came to its tiles
   std::vector<int> computed_again;  ///< earlier sweeps, numbered from 0
+  int tallies = 0;                  ///< sums of what its scans give, which no fold has
   bool rotates = false;             ///< sines and cosines follow from those of the step before
 };
 
@@ -82,6 +83,8 @@ inline std::string sweep_text(const cuda_kernel_summary& k, int i) {
   std::string text =
       sweep_heading_text(k.kernel, k.table, i) + operands_text(sweep.operands_read, sweep.operands_written);
   for (const int earlier : sweep.computed_again) text += joined(", sweep ", earlier + 1, " computed again");
+  if (sweep.tallies > 0)
+    text += joined(", ", sweep.tallies, sweep.tallies == 1 ? " sum" : " sums", " added up on the way");
   if (sweep.rotates) text += ", sines and cosines by rotation";
   if (sweep.saved_bytes > 0) text += ", saves its carry at every tile: " + size_text(sweep.saved_bytes);
   return text + "\n";

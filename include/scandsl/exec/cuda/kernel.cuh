@@ -43,7 +43,27 @@ template <class Group, class C, class... T> struct typed_kernel {
 
 template <class Group> inline constexpr int sweep_count = Group::plan.sweeps;
 template <class Group> inline constexpr int scan_count = Group::value.scans.count;
-template <class Group, int S> inline constexpr int rounds_of = Group::plan.rounds[S];
+/// A tally: a plain sum of what other scans of its sweep give, of which the last value alone is read. No fold
+/// has it: a thread adds up its own steps as it walks through its tiles, and threads join at the sweep's end.
+template <class Group> constexpr bool is_tally(int scan) {
+  const scan_decl& s = Group::value.scans[scan];
+  return Group::plan.round_of_scan[scan] > 0 && is_plain_sum(Group::value, scan) &&
+         only_reduces(Group::value, scan) && s.scaled_by < 0 && s.every == no_node && s.initial[0] == no_node;
+}
+/// The rounds in which the scans of sweep s are folded: those of one round wait for none but earlier ones.
+template <class Group> constexpr int find_rounds(int s) {
+  int rounds = 0;
+  for (int i = 0; i < Group::value.scans.count; ++i)
+    if (Group::plan.sweep_of_scan[i] == s && !is_tally<Group>(i))
+      rounds = std::max(rounds, Group::plan.round_of_scan[i] + 1);
+  return rounds;
+}
+template <class Group, int S> inline constexpr int rounds_of = find_rounds<Group>(S);
+/// Tallies come behind all rounds.
+template <class Group> constexpr int find_round(int scan) {
+  return is_tally<Group>(scan) ? find_rounds<Group>(Group::plan.sweep_of_scan[scan])
+                               : Group::plan.round_of_scan[scan];
+}
 /// The log-sum in units of whose s a scan's states are, inside a tile; -1: none.
 template <class Group, int Scan> inline constexpr int scale_of = Group::value.scans[Scan].scaled_by;
 /// Whether a scan is in units of a sum of sweep s.
@@ -54,7 +74,7 @@ template <class Group> constexpr bool scales_others(int s) {
 }
 template <class Group, int S> inline constexpr bool sweep_has_scans = Group::plan.sweep[S].has_scans;
 template <class Group, int Scan> inline constexpr int sweep_of = Group::plan.sweep_of_scan[Scan];
-template <class Group, int Scan> inline constexpr int round_of = Group::plan.round_of_scan[Scan];
+template <class Group, int Scan> inline constexpr int round_of = find_round<Group>(Scan);
 template <class Group, int Scan> inline constexpr int components_of = Group::value.scans[Scan].components;
 /// Whether the scan's state is (m, s) and m may be held fixed over a tile (the tile's frame).
 template <class Group, int Scan> inline constexpr bool is_log_sum = Group::value.scans[Scan].log_sum;
@@ -64,13 +84,16 @@ inline constexpr double identity_of = Group::value.scans[Scan].identity[K];
 /// Whether a walk in order needs the component: what is read, and what its combine reads.
 template <class Group, int Scan, int K> inline constexpr bool is_live = Group::plan.live_component[Scan][K];
 
-/// Whether last values of the scans of sweep s are read.
-template <class Group> constexpr bool find_last(int s) {
+/// Whether last values of the scans of sweep s are read, tallies included or not.
+template <class Group> constexpr bool find_last(int s, bool of_tallies = true) {
   for (const node& n : Group::value.nodes)
-    if (n.op == opcode::last && Group::plan.sweep_of_scan[n.target] == s) return true;
+    if (n.op == opcode::last && Group::plan.sweep_of_scan[n.target] == s &&
+        (of_tallies || !is_tally<Group>(n.target)))
+      return true;
   return false;
 }
-template <class Group, int S = 0> inline constexpr bool uses_last = find_last<Group>(S);
+/// Whether what the folds come to in the end is read.
+template <class Group, int S = 0> inline constexpr bool uses_last = find_last<Group>(S, false);
 
 /// Whether sweep s reads nothing of its scans but their last values.
 template <class Group> constexpr bool find_only_reduces(int s) {
@@ -189,7 +212,7 @@ inline constexpr bool knows_types = [] {
 /// One sweep, whose scans do not wait for each other, over tensors of known types.
 template <class K>
 inline constexpr bool scans_once = knows_types<K> && sweep_count<typename K::group> == 1 &&
-                                   scan_count<typename K::group> > 0 && rounds_of<typename K::group, 0> == 1;
+                                   scan_count<typename K::group> > 0 && K::group::plan.rounds[0] == 1;
 
 /// ... and whose states its gradient may want.
 template <class K>
@@ -432,11 +455,16 @@ template <class Group, int S, int Round = -1> struct scans_in {
   static constexpr node_list list = [] {
     node_list scans;
     for (int i = 0; i < Group::value.scans.count; ++i)
-      if (Group::plan.sweep_of_scan[i] == S && (Round < 0 || Group::plan.round_of_scan[i] == Round))
+      if (Group::plan.sweep_of_scan[i] == S && (Round < 0 || find_round<Group>(i) == Round))
         scans.push_back(i);
     return scans;
   }();
 };
+
+/// The tallies of sweep S.
+template <class Group, int S> using tallies_in = scans_in<Group, S, rounds_of<Group, S>>;
+template <class Group, int S>
+inline constexpr bool has_tallies = size_of_list<tallies_in<Group, S>> > 0;
 
 /// Whether node i is what a log-sum takes, read from memory: where steps do not exist tiles hold -inf, of
 /// which the exponential in a frame is 0.
@@ -502,7 +530,7 @@ template <class Group, class C> constexpr int kept_number(int scan, int componen
   int count = 0;
   for (int i = 0; i < Group::value.scans.count; ++i) {
     const int its_sweep = Group::plan.sweep_of_scan[i];
-    if ((sweep != all_sweeps && its_sweep != sweep) ||
+    if ((sweep != all_sweeps && its_sweep != sweep) || is_tally<Group>(i) ||
         (Group::plan.sweeps > 1 && !is_replayed<Group>(its_sweep)))
       continue;
     for (int k = 0; k < Group::value.scans[i].components; ++k) {
@@ -529,7 +557,8 @@ template <class Group, class C, class Holder, class F> __device__ __forceinline_
   for_each_index(sequence_of<Holder>{}, [&]<int S>(index_constant<S> scan) {
     for_each_index(std::make_integer_sequence<int, components_of<Group, S>>{},
                    [&]<int K>(index_constant<K> k) {
-                     if constexpr (is_kept_as_value<Group, C>(S) ? K == 0 : is_live<Group, S, K>)
+                     if constexpr (!is_tally<Group>(S) &&
+                                   (is_kept_as_value<Group, C>(S) ? K == 0 : is_live<Group, S, K>))
                        f(index_constant<kept_number<Group, C>(S, K)>{}, scan, k);
                    });
   });

@@ -401,7 +401,7 @@ template <class K, class Arrangement> struct lookback {
       if (set_frames(slot, before)) {
         auto here = tile_at(now);
         here.load(stage(i));
-        here.template finish<0, true>(before);
+        here.template finish<0, true>(before, block_threads.thread.carry);
       } else {
         return finish_in_order<K, Arrangement>(a, all.book, stages, i);
       }
@@ -470,7 +470,7 @@ template <class K, class Arrangement> struct lookback {
       leave_frames<group, scans>(before[run]);
       combine_onto<group, scans>(block_threads.thread.carry[0], before[run]);
     }
-    here.template finish<0, false>(before);
+    here.template finish<0, false>(before, block_threads.thread.carry);
   }
   __device__ __forceinline__ void finish_by_turns(unsigned i) {
     const tile_name now = name_of(i);
@@ -497,7 +497,7 @@ template <class K, class Arrangement> struct lookback {
       }
       again = block_threads.template take_turn<scans>(local, before);
     }
-    here.template finish<0, false>(before);
+    here.template finish<0, false>(before, block_threads.thread.carry);
     settle(now);
     wait_for_all(threads);  // the exchange is the caller's again
   }

@@ -38,6 +38,7 @@ cuda_kernel_summary summarise(const program& p, const walk_table& table, const p
     cuda_sweep_summary sweep;
     const std::int64_t bytes = bytes_read<fast, S>(bound, sweep.operands_read);
     sweep.operands_written = table.sweep[S].stores.count;
+    sweep.tallies = size_of_list<tallies_in<group, S>>;
     sweep.rotates = size_of_list<rotating_nodes<fast, stage_kind::sweep, S>> > 0 ||
                     size_of_list<rotating_nodes<fast, stage_kind::aggregate, S>> > 0;
     for (int q = 0; q < S; ++q)

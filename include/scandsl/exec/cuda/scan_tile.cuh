@@ -100,6 +100,23 @@ template <class K, class Arrangement> struct tile_scanner {
     });
   }
 
+  /// Makes the tallies of sweep S, of which each thread has its own steps', those of all.
+  template <int S> __device__ __forceinline__ void join_tallies() {
+    if constexpr (has_tallies<group, S>) {
+      using here = tallies_in<group, S>;
+      auto& carry = threads.thread.carry;
+      states<group, C> local[runs], preceding[runs], total[lanes];
+#pragma unroll
+      for (int run = 0; run < runs; ++run) {  // the first runs are of different lanes
+        local[run] = carry[run < lanes ? run : 0];
+        if (run >= lanes) set_identity<group, here>(local[run]);
+      }
+      threads.template join<here, false, true>(local, preceding, total, false, true);
+#pragma unroll
+      for (int lane = 0; lane < lanes; ++lane) copy_states<group, here>(total[lane], carry[lane]);
+    }
+  }
+
 private:
   states<group, C> begin[lanes];  ///< of sums that scale others: the carry before the tile
 
@@ -133,9 +150,10 @@ private:
   static constexpr tile_mask mask = !Back && !behind_wanted<S, Tile> ? tile_mask::none
                                     : Tile::has_parts                ? tile_mask::steps
                                                                      : tile_mask::runs;
-  /// Whether a tile has runs that exist in part, and that matters.
+  /// Whether a tile has runs that exist in part, and that matters, as it does to tallies.
   template <int S, bool Back, class Tile> __device__ __forceinline__ bool is_ragged(const Tile& now) const {
-    return mask<S, Back, Tile> == tile_mask::runs && (!single_scan<S> || a.last_wanted) && now.in_parts();
+    return (mask<S, Back, Tile> == tile_mask::runs || has_tallies<group, S>) &&
+           (!single_scan<S> || a.last_wanted) && now.in_parts();
   }
 
   template <int S, bool Total, bool Back, class Tile>

@@ -94,10 +94,10 @@ __device__ __forceinline__ void copy_states(const states<Group, C>& from, states
 template <class Group> constexpr int find_component_capacity() {
   int most = 0;
   for (int s = 0; s < Group::plan.sweeps; ++s)
-    for (int round = 0; round < Group::plan.rounds[s]; ++round) {
+    for (int round = 0; round <= find_rounds<Group>(s); ++round) {
       int count = 0;
       for (int i = 0; i < Group::value.scans.count; ++i)
-        if (Group::plan.sweep_of_scan[i] == s && Group::plan.round_of_scan[i] == round)
+        if (Group::plan.sweep_of_scan[i] == s && find_round<Group>(i) == round)
           count += Group::value.scans[i].components;
       if (count > most) most = count;
     }
@@ -159,7 +159,8 @@ template <class Group, class Holder> constexpr bool find_reduces() {
   for_each_index(sequence_of<Holder>{}, [&]<int S>(index_constant<S>) {
     constexpr int sweep = sweep_of<Group, S>;
     constexpr bool any_order = commutes(Group::value, S);
-    reduces = reduces && only_reduces<Group, sweep> && !is_replayed<Group>(sweep) && any_order;
+    reduces = reduces && any_order &&
+              (is_tally<Group>(S) || (only_reduces<Group, sweep> && !is_replayed<Group>(sweep)));
   });
   return reduces;
 }

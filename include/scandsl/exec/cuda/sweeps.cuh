@@ -97,7 +97,9 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
       thread.template boundary<S>();
       with_heading<group, S>(a, [&]<bool Back>(std::bool_constant<Back>) {
         fits = base::template scan_fast<S, total_wanted<S>, Back>(now, before, true);
-        if (fits) now.template finish<S, true, Back>(before);
+        if (!fits) return;
+        now.template finish<S, true, Back>(before, thread.carry);
+        base::template join_tallies<S>();
       });
     });
     if (fits) thread.template boundary<sweep_count<group>>();
@@ -118,6 +120,7 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
       if (S == 0 && carries_are_there()) return;
       with_heading<group, S>(
           a, [&]<bool Back>(std::bool_constant<Back>) { fits = stream_sweep<S, Back>(range); });
+      if (fits) base::template join_tallies<S>();
     });
     if (fits) {
       threads.thread.template boundary<sweep_count<group>>();
@@ -156,6 +159,7 @@ private:
       threads.thread.writes = writes;
       if (S == 0 && carries_are_there()) return;
       with_heading<group, S>(a, [&]<bool Back>(std::bool_constant<Back>) { sweep<S, Back>(); });
+      base::template join_tallies<S>();
     });
     if (!reaches<sweep_count<group>>()) return;
     threads.thread.writes = writes && writes_boundary<sweep_count<group>>();
@@ -261,7 +265,7 @@ private:
         __pipeline_wait_prior(0);
         return false;
       }
-      now.template finish<S, true, Back>(before);
+      now.template finish<S, true, Back>(before, threads.thread.carry);
     }
     return true;
   }
@@ -326,7 +330,7 @@ private:
       if constexpr (is_replayed<group>(S))
         if (to_do.writes) save<S>(saved_here);
       if constexpr (sweep_has_scans<group, S>) base::template scan_in_order<S, Back>(now, before);
-      if (to_do.writes) now.template finish<S, false, Back>(before);
+      if (to_do.writes) now.template finish<S, false, Back>(before, threads.thread.carry);
     }
   }
 

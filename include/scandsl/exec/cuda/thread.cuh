@@ -425,6 +425,10 @@ template <class K, stage_kind Kind, int Sweep, int Round, bool Framed, class Til
         auto& [m, sum] = state_of<S>(state);
         const C next = sum + exp_of_element<S>(std::get<0>(element), m);
         if (keeps_exponential<S> || advances) sum = next;
+      } else if constexpr (is_tally<group>(S)) {  // of a tile in parts, or the slow ways, step by step
+        C& sum = std::get<0>(state_of<S>(state));
+        const bool counts = (Framed && !Tile::has_parts) || step < tile.steps(run);
+        sum = counts ? sum + std::get<0>(element) : sum;
       } else if constexpr (scale_of<group, S> >= 0) {  // a sum, to which what does not exist adds 0
         C& sum = std::get<0>(state_of<S>(state));
         sum = sum + (Kind == stage_kind::sweep ? std::get<0>(element) : masked<S>(std::get<0>(element)));

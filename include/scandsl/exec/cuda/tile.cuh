@@ -99,7 +99,8 @@ template <class Tile, bool Keeps = true> struct replayed_run {
   __device__ __forceinline__ C remembered(int number, int run, int step) const {
     return tile.remembered[number][run][step];
   }
-  static constexpr bool keeps_exponentials = Tile::keeps_exponentials, fills_missing = Tile::fills_missing;
+  static constexpr bool keeps_exponentials = Tile::keeps_exponentials, fills_missing = Tile::fills_missing,
+                        has_parts = Tile::has_parts;
   static constexpr bool keeps_common = Keeps && Tile::keeps_common,
                         keeps_shared = Keeps && Tile::keeps_shared;
   __device__ __forceinline__ C shared(int number, int run, int step) const {
@@ -321,19 +322,26 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
     if (Masked == tile_mask::runs && limit == 0) state = start;
   }
 
-  /// Walks every run from the states before it and writes the outputs of sweep Q.
+  /// Walks every run from the states before it, writes the outputs of sweep Q and adds what is tallied to what
+  /// the thread has of the run's lane.
   template <int Q, bool Framed, bool Back = false>
-  __device__ __forceinline__ void finish(const states<group, C> (&before)[runs]) {
+  __device__ __forceinline__ void finish(const states<group, C> (&before)[runs],
+                                         states<group, C> (&tally)[Place::lane_count]) {
     constexpr int stores = stage_of<group, stage_kind::sweep, Q>.stores.count;
-    if constexpr (stores > 0) {
+    if constexpr (stores > 0 || has_tallies<group, Q>) {
       outputs<Q> written;
       if constexpr (Place::vector_is_step && replays_any<group>(Q)) {
-        walk_lanes<Q, Framed, Back>(before, written);
+        walk_lanes<Q, Framed, Back>(before, written, tally);
       } else {
         states<group, C> state[runs];
 #pragma unroll
-        for (int run = 0; run < runs; ++run) state[run] = before[run];
+        for (int run = 0; run < runs; ++run) {
+          state[run] = before[run];
+          set_identity<group, tallies_in<group, Q>>(state[run]);
+        }
         walk_vectors<Q, Framed, Back>(before, state, written);
+#pragma unroll
+        for (int run = 0; run < runs; ++run) add_tallies<Q>(run, state[run], tally);
       }
       write_all<Q>(written);
     }
@@ -360,6 +368,18 @@ private:
   template <int Q>
   using outputs =
       output_slots<std::make_integer_sequence<int, stage_of<group, stage_kind::sweep, Q>.stores.count>, Q>;
+
+  /// Of a run from the identity on. Of runs that do not exist none: where they exist as a whole or not at all
+  /// no step asks.
+  template <int Q>
+  __device__ __forceinline__ void add_tallies(int run, const states<group, C>& of_run,
+                                              states<group, C> (&tally)[Place::lane_count]) const {
+    for_each_index(sequence_of<tallies_in<group, Q>>{}, [&]<int Scan>(index_constant<Scan>) {
+      C& sum = std::get<0>(state_of<Scan>(tally[Place::lane_of(run)]));
+      const C more = sum + std::get<0>(state_of<Scan>(of_run));
+      sum = has_parts || this->steps(run) > 0 ? more : sum;
+    });
+  }
 
   template <int Q> __device__ __forceinline__ void write_all(const outputs<Q>& written) const {
     for_each_index(std::make_integer_sequence<int, outputs_of<Q>>{}, [&]<int N>(index_constant<N>) {
@@ -457,8 +477,8 @@ private:
   }
   /// ... two lanes at a time, for what earlier sweeps computed of them has to be at hand.
   template <int Q, bool Framed, bool Back>
-  __device__ __forceinline__ void walk_lanes(const states<group, C> (&before)[runs],
-                                             outputs<Q>& written) const {
+  __device__ __forceinline__ void walk_lanes(const states<group, C> (&before)[runs], outputs<Q>& written,
+                                             states<group, C> (&tally)[Place::lane_count]) const {
     constexpr int side = runs < 2 ? runs : 2;
     auto u = sweep_stage<Q>::evaluate_uniforms(this->thread.a.parameters);
 #pragma unroll
@@ -466,11 +486,13 @@ private:
       const replayed_run<tile> here[2] = {replay<Q, Framed>(first, before[first]),
                                           replay<Q, Framed>(first + side - 1, before[first + side - 1])};
       states<group, C> state[2] = {before[first], before[first + side - 1]};
+#pragma unroll
+      for (int k = 0; k < side; ++k) set_identity<group, tallies_in<group, Q>>(state[k]);
       rotation<K, stage_kind::sweep, Q, length> rotating[side];
       rotate<memory_of_sweep<Q, Framed>, Back>(rotating, u, first, here, 1, state[0]);
       for_count<rolled, length>([&](int i) {
         const int step = Back ? length - 1 - i : i;
-        C out[outputs_of<Q>][side];
+        C out[outputs_of<Q> > 0 ? outputs_of<Q> : 1][side];
 #pragma unroll
         for (int k = 0; k < side; ++k) {
           typename sweep_stage<Q>::template variables<C> values;
@@ -481,6 +503,8 @@ private:
           held_of<N>(written).vector[step].set(first, out[N]);
         });
       });
+#pragma unroll
+      for (int k = 0; k < side; ++k) add_tallies<Q>(first + k, state[k], tally);
     }
   }
   template <int Q> static constexpr int outputs_of = stage_of<group, stage_kind::sweep, Q>.stores.count;

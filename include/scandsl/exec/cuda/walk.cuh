@@ -71,7 +71,10 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
       threads.thread.load_still();
       threads.thread.template boundary<0>();
     }
-    if constexpr (sweep_count<group> > 0) sweep(given != nullptr ? given->from : 0);
+    if constexpr (sweep_count<group> > 0) {
+      sweep(given != nullptr ? given->from : 0);
+      base::template join_tallies<0>();
+    }
     threads.thread.template boundary<sweep_count<group>>();
   }
 
@@ -85,10 +88,9 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
     now.load();
     thread.load_still();
     thread.template boundary<0>();
-    if (process<uses_last<group>>(now, 0))
-      thread.template boundary<1>();
-    else
-      leave_at_once();  // no tile has been written
+    if (!process<uses_last<group>>(now, 0)) return leave_at_once();  // no tile has been written
+    base::template join_tallies<0>();
+    thread.template boundary<1>();
   }
 
   /// Several tiles of the same lanes.
@@ -123,6 +125,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
         return;
       }
     }
+    base::template join_tallies<0>();
     thread.template boundary<1>();
   }
 
@@ -143,7 +146,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
       states<group, C> before[runs];
       if constexpr (sweep_has_scans<group, 0>) base::template scan_in_order<0, false>(now, before);
       leave_carries(at, before);
-      if (writes) now.template finish<0, false>(before);
+      if (writes) now.template finish<0, false>(before, threads.thread.carry);
     }
   }
 
@@ -253,7 +256,7 @@ private:
     states<group, C> before[runs];
     if (!base::template scan_fast<0, Total, false>(now, before, at == 0)) return false;
     leave_carries(at, before);
-    if (writes) now.template finish<0, true>(before);
+    if (writes) now.template finish<0, true>(before, threads.thread.carry);
     return true;
   }
 };
