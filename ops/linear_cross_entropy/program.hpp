@@ -41,11 +41,13 @@ inline constexpr scalar<"is_mean"> is_mean;
 /// sum of q_v (lse - z_v) over the classes, with the target distribution q: a share of it is spread over all
 /// classes, the rest is on the target's. Each z is read once; one of -inf that q leaves out has no part.
 constexpr auto make_token_loss() {
-  const auto biased = logits(n, v) + value_or(bias(v), 0.0);
-  const auto z = select(softcap != 0.0, softcap * tanh(biased / softcap), biased);
-  const auto log_sum = reduce(log_add_exp, over(v), z);
   const auto target_of_token = target(all[index(n) + first]);
-  const auto at_target = sum(over(v), select(index(v) == target_of_token, z, 0.0));
+  const auto capped = [](const auto& biased) {
+    return select(softcap != 0.0, softcap * tanh(biased / softcap), biased);
+  };
+  const auto z = capped(logits(n, v) + value_or(bias(v), 0.0));
+  const auto log_sum = reduce(log_add_exp, over(v), z);
+  const auto at_target = capped(logits(n, v[target_of_token]) + value_or(bias(v[target_of_token]), 0.0));
   const auto on_target = (1.0 - label_smoothing) * token_weight(n);
   const auto weight = value_or(class_weight(v), 1.0);
   const auto spread = label_smoothing / extent(v) * sum(over(v), select(weight == 0.0, 0.0, weight * z));

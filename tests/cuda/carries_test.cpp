@@ -415,9 +415,18 @@ TEST_CASE("gradients of shared decays are sums over all lanes and steps", "[cuda
 
 TEST_CASE("gradients of shared decays of rows, whole and ragged, of one tile, several and a cluster's",
           "[cuda][carries][tallies]") {
-  for (const auto& [rows, length] :
-       {std::pair<std::int64_t, std::int64_t>{7, 8}, {33, 40}, {5, 264}, {3, 301}, {9, 1024}, {4, 2047}, {2, 2048},
-        {3, 4096}, {2, 8200}, {2, 20000}, {1, 70001}, {1, 300000}})
+  for (const auto& [rows, length] : {std::pair<std::int64_t, std::int64_t>{7, 8},
+                                     {33, 40},
+                                     {5, 264},
+                                     {3, 301},
+                                     {9, 1024},
+                                     {4, 2047},
+                                     {2, 2048},
+                                     {3, 4096},
+                                     {2, 8200},
+                                     {2, 20000},
+                                     {1, 70001},
+                                     {1, 300000}})
     for (const bool reverse : {false, true}) {
       const scan_case what{rows, length, 1, reverse, rows % 2 == 0, data::near, rows % 3 == 0};
       check<shared_decays<shared_by::all>, bfloat16>(what, false);

@@ -30,6 +30,9 @@ constexpr auto with_states = op<"with_states">(out<"y">(b, n) = scanned, out<"fi
 constexpr auto early = op<"early">(out<"y">(b, n) = (x(b, n) - total) * start(b), out<"lse">(b) = total);
 constexpr auto two_kernels =
     op<"two_kernels">(out<"y">(b, n) = scan(plain_sum, over(b), exp(x(b, n) - total)));
+constexpr auto less_one =
+    op<"less_one">(out<"y">(b, n) = exp(x(b, n) - total), out<"one">(b) = total - x(b, n[place(b)]));
+constexpr auto one_of_all = op<"one_of_all">(out<"y">(b, n) = x(b, n) - x(b, n[place(b)]));
 constexpr auto permuted = op<"permuted">(out<"y">(b, n) = w(b, n) + x(b, k[place(b, n)]));
 
 }  // namespace
@@ -54,4 +57,10 @@ TEST_CASE("what is read again, elsewhere or by another kernel may not be overwri
   CHECK_FALSE(allows<two_kernels>("y", "x"));
   CHECK(allows<permuted>("y", "w"));
   CHECK_FALSE(allows<permuted>("y", "x"));
+}
+
+TEST_CASE("single elements of a lane may be overwritten once a sweep's last values are waited for",
+          "[in_place]") {
+  CHECK(allows<less_one>("y", "x"));
+  CHECK_FALSE(allows<one_of_all>("y", "x"));  // no thread waits for the others
 }

@@ -44,12 +44,14 @@ struct stage_order {
       if (writes(i, tensor)) return i;
     return count();
   }
-  /// Whether every element of an input is read, at its own position, before the output's is written there.
+  /// Whether every element of an input is read, at its own position or from the lane's start on, before the
+  /// output's is written there.
   constexpr bool reads_before(const name& input, const name& output) const {
     for (int o = 0; o < kernel.tensors.count; ++o)
       for (int i = 0; i < kernel.tensors.count; ++i)
         if (kernel.tensors[o].id == output && kernel.tensors[i].id == input &&
-            !(is_walked(o) && is_walked(i) && last_read(i) <= first_write(o) &&
+            !(is_walked(o) &&
+              (is_walked(i) ? last_read(i) <= first_write(o) : is_gathered_before(i, first_write(o))) &&
               nothing_is_computed_again_after(first_write(o)) && one_direction_until(first_write(o))))
           return false;
     return true;
@@ -60,6 +62,22 @@ private:
     for (int i = 0; i < kernel.tensors[tensor].axes.count; ++i)
       if (!kernel.tensors[tensor].walks(i)) return false;
     return true;
+  }
+  /// Whether single elements of the lane are read before anything else, and a sweep with scans lies between
+  /// that and `write`: also of several threads that share a lane, each then has read its own before any
+  /// writes.
+  constexpr bool is_gathered_before(int tensor, int write) const {
+    for (int i = 0; i < kernel.tensors[tensor].axes.count; ++i) {
+      const bool along_lane = kernel.tensors[tensor].place[i] == tensor_decl::computed &&
+                              kernel.tensors[tensor].axes[i] == plan.axis;
+      if (!kernel.tensors[tensor].walks(i) && !along_lane) return false;
+    }
+    for (int i = 1; i < count(); ++i)
+      for (int id = 0; id < kernel.nodes.count; ++id)
+        if (kernel.nodes[id].op == opcode::gather && kernel.nodes[id].target == tensor &&
+            stage(i).from[id] == source::computed)
+          return false;
+    return write > 1 && plan.sweep[0].has_scans;
   }
   /// Executors may go through earlier sweeps again in later ones, and through all of them where a sweep's
   /// scans turn out to overflow. So of several sweeps only the last may overwrite, if it has no scans.

@@ -463,8 +463,7 @@ template <class Group, int S, int Round = -1> struct scans_in {
 
 /// The tallies of sweep S.
 template <class Group, int S> using tallies_in = scans_in<Group, S, rounds_of<Group, S>>;
-template <class Group, int S>
-inline constexpr bool has_tallies = size_of_list<tallies_in<Group, S>> > 0;
+template <class Group, int S> inline constexpr bool has_tallies = size_of_list<tallies_in<Group, S>> > 0;
 
 /// Whether node i is what a log-sum takes, read from memory: where steps do not exist tiles hold -inf, of
 /// which the exponential in a frame is 0.
@@ -555,12 +554,11 @@ inline constexpr int saved_count = find_replays_some<Group>() ? kept_count<Group
 /// kept as its value once, with component 0.
 template <class Group, class C, class Holder, class F> __device__ __forceinline__ void for_kept(F&& f) {
   for_each_index(sequence_of<Holder>{}, [&]<int S>(index_constant<S> scan) {
-    for_each_index(std::make_integer_sequence<int, components_of<Group, S>>{},
-                   [&]<int K>(index_constant<K> k) {
-                     if constexpr (!is_tally<Group>(S) &&
-                                   (is_kept_as_value<Group, C>(S) ? K == 0 : is_live<Group, S, K>))
-                       f(index_constant<kept_number<Group, C>(S, K)>{}, scan, k);
-                   });
+    for_each_index(std::make_integer_sequence<int, components_of<Group, S>>{}, [&]<int K>(
+                                                                                   index_constant<K> k) {
+      if constexpr (!is_tally<Group>(S) && (is_kept_as_value<Group, C>(S) ? K == 0 : is_live<Group, S, K>))
+        f(index_constant<kept_number<Group, C>(S, K)>{}, scan, k);
+    });
   });
 }
 

@@ -322,8 +322,8 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
     if (Masked == tile_mask::runs && limit == 0) state = start;
   }
 
-  /// Walks every run from the states before it, writes the outputs of sweep Q and adds what is tallied to what
-  /// the thread has of the run's lane.
+  /// Walks every run from the states before it, writes the outputs of sweep Q and adds what is tallied to
+  /// what the thread has of the run's lane.
   template <int Q, bool Framed, bool Back = false>
   __device__ __forceinline__ void finish(const states<group, C> (&before)[runs],
                                          states<group, C> (&tally)[Place::lane_count]) {
