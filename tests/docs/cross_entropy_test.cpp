@@ -25,8 +25,7 @@ constexpr integer_tensor<"target"> target;
 
 // [doc:program]
 constexpr auto lse = reduce(log_add_exp, over(v), z(n, v));
-constexpr auto at_target = sum(over(v), select(index(v) == target(n), z(n, v), 0.0));
-constexpr auto cross_entropy = op<"cross_entropy">(out<"loss">(n) = lse - at_target);
+constexpr auto cross_entropy = op<"cross_entropy">(out<"loss">(n) = lse - z(n, v[target(n)]));
 constexpr auto with_gradient = value_and_gradient(cross_entropy, z);
 // [/doc:program]
 

@@ -228,10 +228,23 @@ inline int fetches(const cpu_kernel_summary& k, int tensor, std::int64_t element
   return strip <= strip_policy::cached_bytes ? std::min(sweeps, 1) : sweeps;
 }
 
+/// Whether what a tensor's gathers read is among what the kernel reads of the same memory anyway.
+inline bool is_read_anyway(const program& kernel, int tensor) {
+  const auto walked = [&](int t) {
+    for (int i = 0; i < kernel.tensors[t].axes.count; ++i)
+      if (!kernel.tensors[t].walks(i)) return false;
+    return true;
+  };
+  for (int t = 0; t < kernel.tensors.count && !walked(tensor); ++t)
+    if (kernel.tensors[t].id == kernel.tensors[tensor].id && walked(t)) return true;
+  return false;
+}
+
 inline void count_bytes(cpu_kernel_summary& k, const problem& bound) {
   for (int t = 0; t < k.kernel.tensors.count; ++t) {
     const bound_tensor& b = bound.tensors[static_cast<std::size_t>(t)];
-    if (!b.bound || k.kernel.tensors[t].role == tensor_role::positions) continue;
+    if (!b.bound || k.kernel.tensors[t].role == tensor_role::positions || is_read_anyway(k.kernel, t))
+      continue;
     const std::int64_t bytes = bytes_of(b.view);
     bool stored = false;
     for (const store_decl& store : k.kernel.stores) stored = stored || store.tensor == t;
