@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,18 +57,31 @@ template <class T> array operand(const pool& from, const std::vector<std::int64_
                    shape);
 }
 
-/// Calls op(device, call) with the workspace that it asks for, which is there from the first call to the end
-/// of the run.
+/// Memory of the GPU.
+class memory_block {
+public:
+  explicit memory_block(std::int64_t bytes) {
+    if (bytes > 0) check(cudaMalloc(&data, static_cast<std::size_t>(bytes)));
+  }
+  ~memory_block() { cudaFree(data); }
+  memory_block(const memory_block&) = delete;
+  memory_block& operator=(const memory_block&) = delete;
+
+  void* data = nullptr;
+};
+
+/// Calls op(device, call) with the workspace that it asks for, which is there from the first call to the
+/// last.
 template <class Op> std::function<void(int)> with_workspace(Op op) {
-  return [op, device = std::optional<cuda>()](int call) mutable {
-    if (!device) {
+  return [op, memory = std::shared_ptr<memory_block>(), bytes = std::int64_t{0}](int call) mutable {
+    if (!memory) {
       cuda_sizing sizing;
       op(sizing, 0);
-      void* memory = nullptr;
-      if (sizing.bytes > 0) check(cudaMalloc(&memory, static_cast<std::size_t>(sizing.bytes)));
-      device.emplace(nullptr, cuda_workspace{memory, sizing.bytes});
+      bytes = sizing.bytes;
+      memory = std::make_shared<memory_block>(bytes);
     }
-    op(*device, call);
+    const cuda device{nullptr, {memory->data, bytes}};
+    op(device, call);
   };
 }
 
@@ -113,5 +127,7 @@ void add_encodings();
 void add_cross_entropy();
 /// Those of float32; the pool of x holds such numbers.
 void add_float32();
+/// How time grows with sizes, in place of all others.
+void add_growth();
 
 }  // namespace bench

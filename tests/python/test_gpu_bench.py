@@ -11,6 +11,7 @@ from conftest import PROJECT
 
 sys.path.insert(0, str(PROJECT / "bench"))
 
+import growth  # noqa: E402
 import result_file  # noqa: E402
 from comparison import timing  # noqa: E402
 from comparison.workloads import CASES  # noqa: E402
@@ -29,12 +30,31 @@ def test_all_files_have_one_vocabulary(path) -> None:
     cases = {(case.op, case.name, case.axis) for case in (*CASES, *gpu_run.ROWS)}
     cases |= {(op, f"{name}_theta_gradient", axis) for op, name, axis in cases if op == "lrpe_cosine"}
     # Of the GPU alone.
-    cases |= {("logcumsumexp", "leaving_carries", 1)}
+    cases |= {("logcumsumexp", "leaving_carries", 1), *(("logcumsumexp", sweep, 1) for sweep in growth.VARIES)}
     for row in result_file.read(path)["rows"]:
         assert (row["op"], row["case"], row["axis"]) in cases, row
         together = row["op"] == "linear_cross_entropy"
         assert row["pass"] in (("forward_backward",) if together else ("forward", "backward")), row
         assert ("n" in row) or not together
+
+
+def growth_row(sweep: str, shape: list[int], ms: float) -> dict:
+    mib = shape[0] * shape[1] * shape[-1]
+    return {"provider": "scandsl", "case": sweep, "pass": "forward", "shape": shape, "ms": ms, "mib": mib}
+
+
+def test_growth_names_the_sizes_where_a_byte_takes_longer() -> None:
+    # Launched in 5 whatever their size, then 1 a step; but 4096 take twice as long as 2048 let expect.
+    times = {1024: 5, 1536: 5, 2048: 5.5, 3072: 8, 4096: 21, 6144: 31}
+    rows = [growth_row("longer_lanes", [4, size, 1], ms) for size, ms in reversed(times.items())]
+    (step,) = growth.report([*rows, {**rows[0], "provider": "copy"}])
+    assert step.split()[:5] == ["longer_lanes", "forward", "3072", "->", "4096"]
+    # Of as many bytes each, less is a step as well as more.
+    times = {16: 10, 24: 10, 32: 14, 48: 12, 64: 8}
+    rows = [growth_row("lanes_side_by_side", [64 // 16, 48 * 16 // size, size], ms) for size, ms in times.items()]
+    for row in rows:
+        row["mib"] = 1
+    assert [line.split()[2] for line in growth.report(rows)] == ["24", "48"]
 
 
 def test_rows_are_workloads_of_their_size() -> None:
