@@ -5,8 +5,8 @@ usage: bench/growth.py EXECUTABLE OUTPUT.json     runs and writes, then as below
        bench/growth.py RESULTS.json               names the steps, writes RESULTS.svg next to it
 EXECUTABLE: build/bench/bench/scandsl_gpu_bench
 
-A step: between neighbours of a sweep the time a byte grows by more than a factor of 1.3, or, where all sizes of
-the sweep have as many bytes, changes by more than that. Drawing needs matplotlib.
+A step: between neighbours of a sweep the time a byte grows by more than a factor of 1.3, or, where all
+sizes of the sweep have as many bytes, changes by more than that. Drawing needs matplotlib.
 """
 
 from __future__ import annotations

@@ -84,6 +84,7 @@ test_needs() {
   need catch2 "Catch2 >= 2.13 (header catch2/catch.hpp or catch2/catch_all.hpp)" \
     have_header catch2/catch.hpp catch2/catch_all.hpp
   need libbenchmark-dev "Google Benchmark (header benchmark/benchmark.h)" have_header benchmark/benchmark.h
+  need valgrind "valgrind (header valgrind/callgrind.h)" have_header valgrind/callgrind.h
   need clang-format "clang-format" command -v clang-format
   need python3 "python3 >= 3.9" command -v python3
   need python3-venv "python3 with venv" have_venv

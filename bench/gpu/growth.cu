@@ -2,8 +2,8 @@
 
 #include "measure.hpp"
 
-// How time grows with sizes. Rows of one sweep follow each other, and each is a third or a half larger than the
-// one before, so that what a tile, a block or a cluster no longer holds shows as a step.
+// How time grows with sizes. Rows of one sweep follow each other, and each is a third or a half larger than
+// the one before, so that what a tile, a block or a cluster no longer holds shows as a step.
 namespace bench {
 namespace {
 
@@ -45,7 +45,8 @@ void add_growth() {
     for (const std::int64_t n : steps(6, 15)) add_one("longer_rows", {8192, n}, 1, backward);
     for (const std::int64_t n : steps(6, 15)) add_one("longer_lanes", {4, n, 2048}, 1, backward);
     // As many elements in rows of any length, and in lanes any distance apart.
-    for (const std::int64_t n : steps(4, backward ? 24 : 27)) add_one("rows_of", {elements / n, n}, 1, backward);
+    for (const std::int64_t n : steps(4, backward ? 24 : 27))
+      add_one("rows_of", {elements / n, n}, 1, backward);
     for (const std::int64_t inner : steps(1, 14))
       add_one("lanes_side_by_side", {elements / 8192 / inner, 8192, inner}, 1, backward);
   }

@@ -6,6 +6,7 @@ import unittest
 from pathlib import Path
 
 import compile_fail
+import cpu_instructions
 import include_direction
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
@@ -25,6 +26,20 @@ class Tree(unittest.TestCase):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
         return file
+
+
+class CpuInstructions(unittest.TestCase):
+    def test_what_a_run_does_once_is_left_out(self):
+        self.assertEqual(cpu_instructions.per_element({2000: 25000, 1000: 15000}), 10)
+
+    def test_more_less_and_nothing_are_complaints(self):
+        right = {name: sum(band) / 2 for name, band in cpu_instructions.PER_ELEMENT.items()}
+        self.assertEqual(cpu_instructions.complaints(right), [])
+        for factor in (0.9, 1.1):
+            found = cpu_instructions.complaints({**right, "lrpe_cosine": factor * right["lrpe_cosine"]})
+            self.assertEqual(len(found), 1)
+        del right["lrpe_cosine"]
+        self.assertEqual(len(cpu_instructions.complaints({**right, "another": 1.0})), 2)
 
 
 class IncludeDirection(Tree):
