@@ -28,7 +28,7 @@ PER_ELEMENT = {
     "logcumsumexp backward strips": (56.9, 61.7),
     "logcumsumexp rows": (18.8, 20.4),
     "logcumsumexp strips": (17.4, 18.8),
-    "lrpe_cosine": (7.1, 7.7),
+    "lrpe_cosine": (6.0, 6.5),
 }
 
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -9,12 +10,21 @@
 /// Integers on their way into tiles, and elements at computed positions, for one pack of W lanes.
 namespace scandsl::cpu_detail {
 
-/// Fills a tile of numbers with integers, by their bits: value(step, lane).
+/// Fills a tile of numbers with integers, by their bits: value(step, lane). Alike: one for all lanes of a
+/// step.
 template <class C, int W, class Value>
-void fill_integers(C* tile, std::int64_t pitch, std::int64_t steps, Value value) {
-  for (std::int64_t t = 0; t < steps; ++t)
-    for (int l = 0; l < W; ++l)
-      tile[t * pitch + l] = bits_as_number<C>(saturated<typename arithmetic<C>::integer>(value(t, l)));
+void fill_integers(C* tile, std::int64_t pitch, std::int64_t steps, bool alike, Value value) {
+  const auto bits = [&](std::int64_t t, int l) {
+    return bits_as_number<C>(saturated<typename arithmetic<C>::integer>(value(t, l)));
+  };
+  for (std::int64_t t = 0; t < steps; ++t) {
+    C* const to = tile + t * pitch;
+    if (alike) {
+      std::fill_n(to, W, bits(t, 0));
+    } else {
+      for (int l = 0; l < W; ++l) to[l] = bits(t, l);
+    }
+  }
 }
 
 /// One element of an integer tensor.

@@ -372,11 +372,11 @@ private:
     };
     if (p.tensors[tensor].role == tensor_role::positions) {
       const std::int64_t first = offset(tensor, j, low, at_boundary);
-      fill_integers<C, width>(tile, pitch, steps,
+      fill_integers<C, width>(tile, pitch, steps, lanes.apart_by(0),
                               [&](std::int64_t t, int l) { return first + offset_of(t, l); });
     } else if (p.tensors[tensor].kind == primitive::value_kind::integer) {
       const char* const data = address(tensor, j, low, at_boundary);
-      fill_integers<C, width>(tile, pitch, steps, [&](std::int64_t t, int l) {
+      fill_integers<C, width>(tile, pitch, steps, lanes.apart_by(0), [&](std::int64_t t, int l) {
         return load_integer(data, type, offset_of(t, l));
       });
     } else {
