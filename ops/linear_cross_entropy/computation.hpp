@@ -90,12 +90,13 @@ private:
     const bool reduced = call.options.reduction != loss_reduction::none;
     optional_view given, repeated;
     if (call.backward && reduced) given = number_if(cotangent);
-    session.template run<totals>(
+    session.template run<token_weights>(
         target = all_of(*call.target), class_weight = vector_if(call.options.class_weight),
         classes = static_cast<double>(call.classes()), ignore_index = call.options.ignore_index,
-        upstream = given, is_mean = call.options.reduction == loss_reduction::mean,
-        token_weight = vector_of(held.token_weight), denominator = number_of(held.denominator),
-        factor = number_of(held.factor));
+        token_weight = vector_of(held.token_weight));
+    session.template run<totals>(token_weight = vector_of(held.token_weight), upstream = given,
+                                 is_mean = call.options.reduction == loss_reduction::mean,
+                                 denominator = number_of(held.denominator), factor = number_of(held.factor));
     if (call.options.class_weight)
       session.template run<mean_of_weights>(class_weight = vector_if(call.options.class_weight),
                                             mean_weight = number_of(held.mean_weight));

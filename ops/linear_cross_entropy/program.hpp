@@ -69,16 +69,21 @@ constexpr program without_choices(const program& p) {
 }
 inline constexpr program plain_token_loss = without_choices(token_loss);
 
-/// The weights of the tokens, what the losses are divided by, and the factor of the gradients' products. A
-/// target that is no class and not ignored makes its token's weight, and so its loss, NaN. A mean over no
-/// tokens has gradient 0.
-constexpr auto make_totals() {
-  const auto counts = target(n) != ignore_index;
+/// The weights of the tokens. A target that is no class and not ignored makes its token's weight, and so its
+/// loss, NaN.
+constexpr auto make_token_weights() {
   const auto is_class = target(n) >= 0 && target(n) < classes;
   const auto of_class = select(is_class, value_or(class_weight(v[target(n)]), 1.0), nan);
-  const auto weight = select(counts, of_class, 0.0);
-  const auto divisor = select(is_mean != 0.0, sum(over(n), weight), 1.0);
-  return op<"totals">(out<"token_weight">(n) = weight, out<"denominator">() = divisor,
+  return op<"token_weights">(out<"token_weight">(n) = select(target(n) != ignore_index, of_class, 0.0));
+}
+inline constexpr program token_weights = along_rows(make_token_weights());
+
+/// What the losses are divided by, and the factor of the gradients' products. A mean over no tokens has
+/// gradient 0. (Apart from the weights, whose targets are integers: floating-point numbers alone are summed by
+/// several blocks.)
+constexpr auto make_totals() {
+  const auto divisor = select(is_mean != 0.0, sum(over(n), token_weight(n)), 1.0);
+  return op<"totals">(out<"denominator">() = divisor,
                       out<"factor">() = select(divisor == 0.0, 0.0, value_or(upstream(), 1.0) / divisor));
 }
 inline constexpr program totals = along_rows(make_totals());
