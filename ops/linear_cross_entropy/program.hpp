@@ -79,8 +79,8 @@ constexpr auto make_token_weights() {
 inline constexpr program token_weights = along_rows(make_token_weights());
 
 /// What the losses are divided by, and the factor of the gradients' products. A mean over no tokens has
-/// gradient 0. (Apart from the weights, whose targets are integers: floating-point numbers alone are summed by
-/// several blocks.)
+/// gradient 0. (Apart from the weights, whose targets are integers: floating-point numbers alone are summed
+/// by several blocks.)
 constexpr auto make_totals() {
   const auto divisor = select(is_mean != 0.0, sum(over(n), token_weight(n)), 1.0);
   return op<"totals">(out<"denominator">() = divisor,
