@@ -80,7 +80,7 @@ template <class Op> std::function<void(int)> with_workspace(Op op) {
       bytes = sizing.bytes;
       memory = std::make_shared<memory_block>(bytes);
     }
-    const cuda device{nullptr, {memory->data, bytes}};
+    cuda device{nullptr, {memory->data, bytes}};
     op(device, call);
   };
 }
