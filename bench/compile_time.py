@@ -48,8 +48,8 @@ def seconds_of(command: str, build: Path, folder: str) -> tuple[float, float]:
 
 
 def main(build: str, output: str) -> None:
-    result = result_file.new("compile", {"cpu": result_file.cpu_name()}, {})
-    result["versions"]["nvcc"] = result_file.command("sh", "-c", "nvcc --version | tail -n 1")
+    versions = {"nvcc": result_file.nvcc_version()}
+    result = result_file.new("compile", {"cpu": result_file.cpu_name()}, versions)
     result["compiled"] = []
     with tempfile.TemporaryDirectory() as folder:
         for name, command in commands_of(Path(build)).items():

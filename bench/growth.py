@@ -62,12 +62,10 @@ def report(rows: list[dict]) -> list[str]:
 
 
 def draw(rows: list[dict], to: Path) -> None:
-    import matplotlib
-
-    matplotlib.use("svg")
     import matplotlib.pyplot as plt
+    import plot
 
-    plt.rcParams["svg.hashsalt"] = "scandsl"
+    plot.reproducible()
     figure, axes = plt.subplots(2, 3, figsize=(12, 6.5), layout="constrained")
     sweeps = sweeps_of(rows)
     for place, (case, (_, label)) in zip(axes.flat, VARIES.items()):
@@ -79,14 +77,15 @@ def draw(rows: list[dict], to: Path) -> None:
         place.set(xscale="log", yscale="log", xlabel=label, ylabel="GB/s")
         place.grid(alpha=0.3)
     axes.flat[0].legend()
-    figure.savefig(to, metadata={"Date": None})
+    figure.savefig(to, metadata={"Date": None, "Creator": None})
+    plt.close(figure)
 
 
 def main(arguments: list[str]) -> None:
     *executable, path = arguments
     if executable:
         printed = subprocess.run([*executable, "--growth"], stdout=subprocess.PIPE, text=True, check=True)
-        versions = {"nvcc": result_file.command("sh", "-c", "nvcc --version | tail -n 1")}
+        versions = {"nvcc": result_file.nvcc_version()}
         result = result_file.new("growth", {"gpu": result_file.gpu_name()}, versions)
         result["rows"] = [json.loads(line) for line in printed.stdout.splitlines()]
         result_file.write(Path(path), result)

@@ -30,6 +30,10 @@ def gpu_name() -> str:
     return command("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")
 
 
+def nvcc_version() -> str:
+    return command("sh", "-c", "nvcc --version | tail -n 1")
+
+
 def gpu_driver() -> str:
     return command("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
 

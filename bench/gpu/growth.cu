@@ -1,6 +1,4 @@
-#include <scandsl/ops/logcumsumexp.hpp>
-
-#include "measure.hpp"
+#include "scan_calls.hpp"
 
 // How time grows with sizes. Rows of one sweep follow each other, and each is a third or a half larger than
 // the one before, so that what a tile, a block or a cluster no longer holds shows as a step.
@@ -11,18 +9,11 @@ using shape = std::vector<std::int64_t>;
 
 void add_one(const char* sweep, const shape& s, int axis, bool backward) {
   using T = bfloat16;
-  const auto scan = [=](auto& device, int call) {
-    ops::logcumsumexp(device, operand<T>(pool_x, s, call), axis, operand<T>(pool_y, s, call));
-  };
-  const auto gradient = [=](auto& device, int call) {
-    ops::scan_gradients gradients;
-    gradients.y_cotangent = operand<const T>(pool_g, s, call);
-    gradients.x_gradient = operand<T>(pool_y, s, call);
-    ops::logcumsumexp_backward(device, operand<T>(pool_x, s, call), axis, gradients);
-  };
   const std::int64_t bytes = (backward ? 3 : 2) * count_of(s) * static_cast<std::int64_t>(sizeof(T));
   measure({"logcumsumexp", sweep, "bf16", s, axis, bytes,
-           backward ? with_workspace(gradient) : with_workspace(scan), backward ? "backward" : "forward"});
+           backward ? with_workspace(call_logcumsumexp_backward<T>(s, axis))
+                    : with_workspace(call_logcumsumexp<T>(s, axis)),
+           backward ? "backward" : "forward"});
 }
 
 /// 2^low, 3 x 2^(low - 1), 2^(low + 1) .. 2^high.

@@ -89,7 +89,11 @@ template <class Op> std::function<void(int)> with_workspace(Op op) {
 /// pool that `parts` calls go through, where it has a use for them.
 template <class Scan, class Gradient>
 std::function<void(int)> with_carries(int parts, Scan scan, Gradient gradient) {
-  return [=, device = std::optional<cuda>(), carries = std::vector<cuda_carries>()](int call) mutable {
+  return [=, device = std::optional<cuda>(), memory = std::vector<std::shared_ptr<memory_block>>(),
+          carries = std::vector<cuda_carries>()](int call) mutable {
+    const auto allocate = [&](std::int64_t bytes) {
+      return memory.emplace_back(std::make_shared<memory_block>(bytes))->data;
+    };
     if (!device) {
       cuda_sizing sizing{.with_carries = true}, of_gradient{.with_carries = true};
       scan(sizing, 0);
@@ -97,15 +101,12 @@ std::function<void(int)> with_carries(int parts, Scan scan, Gradient gradient) {
       const bool has_use = of_gradient.carry_bytes > 0 && sizing.carry_bytes == of_gradient.carry_bytes;
       if (!has_use) gradient(of_gradient = cuda_sizing{}, 0);
       const std::int64_t bytes = std::max(sizing.bytes, of_gradient.bytes);
-      void* memory = nullptr;
-      if (bytes > 0) check(cudaMalloc(&memory, static_cast<std::size_t>(bytes)));
-      device.emplace(nullptr, cuda_workspace{memory, bytes});
+      device.emplace(nullptr, cuda_workspace{allocate(bytes), bytes});
       carries.resize(static_cast<std::size_t>(parts));
       if (has_use)
         for (int part = 0; part < parts; ++part) {
           cuda_carries& own = carries[static_cast<std::size_t>(part)];
-          check(cudaMalloc(&own.data, static_cast<std::size_t>(sizing.carry_bytes)));
-          own.bytes = sizing.carry_bytes;
+          own = {allocate(sizing.carry_bytes), sizing.carry_bytes};
           device->carries = own;
           scan(*device, part);
         }

@@ -126,7 +126,7 @@ def print_row(row: dict) -> None:
 
 def versions() -> dict:
     found = {
-        "nvcc": result_file.command("sh", "-c", "nvcc --version | tail -n 1"),
+        "nvcc": result_file.nvcc_version(),
         "driver": result_file.gpu_driver(),
     }
     if torch := torch_with_cuda():

@@ -2,17 +2,12 @@
 #include <scandsl/ops/decayed_sum.hpp>
 #include <scandsl/ops/logcumsumexp.hpp>
 
-#include "measure.hpp"
+#include "scan_calls.hpp"
 #include "scandsl/cuda.cuh"
 
 namespace bench {
 namespace {
 
-template <class T> auto call_logcumsumexp(std::vector<std::int64_t> shape, int axis) {
-  return [=](auto& device, int call) {
-    ops::logcumsumexp(device, operand<T>(pool_x, shape, call), axis, operand<T>(pool_y, shape, call));
-  };
-}
 template <class T> void add_logcumsumexp(const char* dtype, std::vector<std::int64_t> shape, int axis) {
   measure({"logcumsumexp", "none", dtype, shape, axis,
            2 * count_of(shape) * static_cast<std::int64_t>(sizeof(T)),
@@ -66,22 +61,13 @@ template <class T> void add_chunk_cumsum(const char* dtype, std::vector<std::int
            })});
 }
 
-// Backward: of x and of decay. pool_g holds the cotangents.
-template <class T> ops::scan_gradients gradients_of(const std::vector<std::int64_t>& shape, int call) {
-  ops::scan_gradients gradients;
-  gradients.y_cotangent = operand<const T>(pool_g, shape, call);
-  gradients.x_gradient = operand<T>(pool_y, shape, call);
-  return gradients;
-}
+// Backward: of x and of decay.
 template <class T>
 void add_logcumsumexp_backward(const char* dtype, std::vector<std::int64_t> shape, int axis) {
   measure({"logcumsumexp", "none", dtype, shape, axis,
            3 * count_of(shape) * static_cast<std::int64_t>(sizeof(T)),
            with_carries(parts_for<T>(shape), call_logcumsumexp<T>(shape, axis),
-                        [=](auto& device, int call) {
-                          ops::logcumsumexp_backward(device, operand<T>(pool_x, shape, call), axis,
-                                                     gradients_of<T>(shape, call));
-                        }),
+                        call_logcumsumexp_backward<T>(shape, axis)),
            "backward"});
 }
 template <class T>

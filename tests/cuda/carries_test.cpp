@@ -261,61 +261,59 @@ template <class T> std::string mismatch(log_sums, const operands<T>& o) {
   }
   return checks.wrong;
 }
+/// A lane of a decayed sum and its gradients, decay(at) being an element's; `first` is the derivative by the
+/// seed.
+struct decayed_lane {
+  std::vector<double> y, dx, da;
+  double first = 0, greatest = 0;
+};
+template <class T, class Decay> decayed_lane lane_of(const operands<T>& o, std::int64_t lane, Decay decay) {
+  const auto n = static_cast<std::size_t>(o.what.n);
+  decayed_lane result{std::vector<double>(n), std::vector<double>(n), std::vector<double>(n)};
+  std::vector<double> a(n), g(n), s(n + 1);
+  s[0] = o.what.seeded ? number(o.seed[static_cast<std::size_t>(lane)]) : 0.0;
+  for (std::size_t t = 0; t < n; ++t) {
+    const std::size_t at = o.what.at(lane, static_cast<std::int64_t>(t));
+    a[t] = decay(at);
+    g[t] = number(o.dy[at]);
+    s[t + 1] = a[t] * s[t] + number(o.x[at]);
+    result.y[t] = o.what.exclusive ? s[t] : s[t + 1];
+  }
+  double& r = result.first;
+  for (std::size_t t = n; t-- > 0;) {
+    result.dx[t] = o.what.exclusive ? r : r + g[t];
+    result.da[t] = result.dx[t] * s[t];
+    r = a[t] * result.dx[t] + (o.what.exclusive ? g[t] : 0.0);
+    result.greatest = std::max({result.greatest, std::fabs(result.dx[t]), std::fabs(r)});
+  }
+  return result;
+}
+/// What is checked whichever decays there are.
+template <class T>
+void check_lane(checker<T>& checks, const operands<T>& o, std::int64_t lane, const decayed_lane& expected) {
+  checks.check("y", o.y, lane, expected.y);
+  checks.check("dx", o.dx, lane, expected.dx);
+  checks.check_seed(o.dseed, lane, expected.first, expected.greatest);
+}
 template <class T> std::string mismatch(decayed_sums, const operands<T>& o) {
   checker<T> checks{o, 64};
-  const auto n = static_cast<std::size_t>(o.what.n);
   for (std::int64_t lane = 0; lane < o.what.lanes(); ++lane) {
-    std::vector<double> a(n), g(n), s(n + 1), y(n), dx(n), da(n);
-    s[0] = o.what.seeded ? number(o.seed[static_cast<std::size_t>(lane)]) : 0.0;
-    for (std::size_t t = 0; t < n; ++t) {
-      const std::size_t at = o.what.at(lane, static_cast<std::int64_t>(t));
-      a[t] = number(o.decay[at]);
-      g[t] = number(o.dy[at]);
-      s[t + 1] = a[t] * s[t] + number(o.x[at]);
-      y[t] = o.what.exclusive ? s[t] : s[t + 1];
-    }
-    double r = 0, greatest = 0;
-    for (std::size_t t = n; t-- > 0;) {
-      dx[t] = o.what.exclusive ? r : r + g[t];
-      da[t] = dx[t] * s[t];
-      r = a[t] * dx[t] + (o.what.exclusive ? g[t] : 0.0);
-      greatest = std::max({greatest, std::fabs(dx[t]), std::fabs(r)});
-    }
-    checks.check("y", o.y, lane, y);
-    checks.check("dx", o.dx, lane, dx);
-    checks.check("ddecay", o.ddecay, lane, da);
-    checks.check_seed(o.dseed, lane, r, greatest);
+    const decayed_lane expected = lane_of(o, lane, [&](std::size_t at) { return number(o.decay[at]); });
+    check_lane(checks, o, lane, expected);
+    checks.check("ddecay", o.ddecay, lane, expected.da);
   }
   return checks.wrong;
 }
-
 template <shared_by Lanes, class T> std::string mismatch(shared_decays<Lanes>, const operands<T>& o) {
   using op = shared_decays<Lanes>;
   checker<T> checks{o, 64};
-  const auto n = static_cast<std::size_t>(o.what.n), decays = static_cast<std::size_t>(op::count(o.what));
+  const auto decays = static_cast<std::size_t>(op::count(o.what));
   std::vector<double> sum(decays), size(decays);
   for (std::int64_t lane = 0; lane < o.what.lanes(); ++lane) {
     const std::size_t which = op::number_of(o.what, lane);
-    const double a = number(o.decay[which]);
-    std::vector<double> g(n), s(n + 1), y(n), dx(n);
-    s[0] = o.what.seeded ? number(o.seed[static_cast<std::size_t>(lane)]) : 0.0;
-    for (std::size_t t = 0; t < n; ++t) {
-      const std::size_t at = o.what.at(lane, static_cast<std::int64_t>(t));
-      g[t] = number(o.dy[at]);
-      s[t + 1] = a * s[t] + number(o.x[at]);
-      y[t] = o.what.exclusive ? s[t] : s[t + 1];
-    }
-    double r = 0, greatest = 0;
-    for (std::size_t t = n; t-- > 0;) {
-      dx[t] = o.what.exclusive ? r : r + g[t];
-      sum[which] += dx[t] * s[t];
-      size[which] += std::fabs(dx[t] * s[t]);
-      r = a * dx[t] + (o.what.exclusive ? g[t] : 0.0);
-      greatest = std::max({greatest, std::fabs(dx[t]), std::fabs(r)});
-    }
-    checks.check("y", o.y, lane, y);
-    checks.check("dx", o.dx, lane, dx);
-    checks.check_seed(o.dseed, lane, r, greatest);
+    const decayed_lane expected = lane_of(o, lane, [&](std::size_t) { return number(o.decay[which]); });
+    check_lane(checks, o, lane, expected);
+    for (const double term : expected.da) sum[which] += term, size[which] += std::fabs(term);
   }
   for (std::size_t i = 0; i < decays && checks.wrong.empty(); ++i)
     if (const double is = number(o.ddecay[i]);

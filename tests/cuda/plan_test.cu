@@ -170,11 +170,8 @@ TEST_CASE("terms that vanish where a tile has no steps need no mask, and others 
 
 TEST_CASE("a sum of what a scan gives is added up on the way, and no fold has it", "[cuda][plan][explain]") {
   namespace decayed = ops::decayed_sum_program;
-  constexpr tensor<"decay"> decay;
+  using ops::names::decay, ops::names::exclusive, ops::names::reverse;
   constexpr tensor<"ddecay"> ddecay;
-  constexpr scalar<"log_decay"> log_decay;
-  constexpr scalar<"reverse"> reverse;
-  constexpr scalar<"exclusive"> exclusive;
   using of_lane = cuda_detail::kernel_group<decayed::gradient_per_lane, 0>;
   using of_element = cuda_detail::kernel_group<decayed::gradient_per_element, 0>;
   CHECK(cuda_detail::has_tallies<of_lane, 1>);
@@ -187,7 +184,7 @@ TEST_CASE("a sum of what a scan gives is added up on the way, and no fold has it
   const auto per_lane = plan<decayed::gradient_per_lane>(
       h200, x = shape<bfloat16>(1, 4096, 8192), decay = shape<bfloat16>(1),
       dy = shape<bfloat16>(1, 4096, 8192), dx = shape<bfloat16>(1, 4096, 8192), ddecay = shape<bfloat16>(1),
-      log_decay = false, reverse = false, exclusive = false);
+      decayed::log_decay = false, reverse = false, exclusive = false);
   CHECK(explain(per_lane).find("1 sum added up on the way") != std::string::npos);
 }
 

@@ -1,6 +1,5 @@
 #include <valgrind/callgrind.h>
 
-#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,20 +15,11 @@
 namespace {
 
 using namespace scandsl;
+using namespace ops::names;
 
-constexpr tensor<"x"> x;
-constexpr tensor<"y"> y;
 constexpr tensor<"dy"> dy;
 constexpr tensor<"dx"> dx;
-constexpr tensor<"decay"> decay;
-constexpr tensor<"theta"> theta;
-constexpr integer_scalar<"offset"> offset;
 constexpr tensor<"ddecay"> ddecay;
-constexpr tensor<"log_decay"> log_decays;
-constexpr scalar<"reverse"> reverse;
-constexpr scalar<"exclusive"> exclusive;
-constexpr scalar<"log_decay"> log_decay;
-constexpr scalar<"chunk_size"> chunk_size;
 
 /// Numbers between two limits.
 std::vector<float> numbers(std::int64_t count, float low, float high) {
@@ -74,16 +64,18 @@ void count_scans(bool contiguous, std::int64_t n) {
   });
   count("decayed_sum" + where, elements, [&] {
     run<ops::decayed_sum_program::program>(one_thread, x = at(a), decay = at(decays), y = at(out),
-                                           reverse = false, exclusive = false, log_decay = false);
+                                           reverse = false, exclusive = false,
+                                           ops::decayed_sum_program::log_decay = false);
   });
   count("decayed_sum backward" + where, elements, [&] {
-    run<ops::decayed_sum_program::gradient_per_element>(one_thread, x = at(a), decay = at(decays), dy = at(g),
-                                                        dx = at(out), ddecay = at(more), reverse = false,
-                                                        exclusive = false, log_decay = false);
+    run<ops::decayed_sum_program::gradient_per_element>(
+        one_thread, x = at(a), decay = at(decays), dy = at(g), dx = at(out), ddecay = at(more),
+        reverse = false, exclusive = false, ops::decayed_sum_program::log_decay = false);
   });
   count("chunk_cumsum_decay" + where, elements, [&] {
-    run<ops::chunk_cumsum_decay_program::program>(one_thread, log_decays = at(a), y = at(out),
-                                                  reverse = false, exclusive = false, chunk_size = 128);
+    namespace op = ops::chunk_cumsum_decay_program;
+    run<op::program>(one_thread, op::log_decay = at(a), y = at(out), reverse = false, exclusive = false,
+                     op::chunk_size = 128);
   });
 }
 
@@ -93,9 +85,10 @@ void count_encoding(std::int64_t n) {
                            angles = numbers(heads * features, 0.01F, 1);
   std::vector<float> out(2 * a.size());
   count("lrpe_cosine", n * heads * features, [&] {
-    run<ops::lrpe_cosine_program::plain>(one_thread, x = view(a.data(), 1, n, heads, features),
-                                         theta = view(angles.data(), heads, features), offset = 0,
-                                         y = view(out.data(), 1, n, heads, 2, features));
+    namespace op = ops::lrpe_cosine_program;
+    run<op::plain>(one_thread, x = view(a.data(), 1, n, heads, features),
+                   op::theta = view(angles.data(), heads, features), op::offset = 0,
+                   y = view(out.data(), 1, n, heads, 2, features));
   });
 }
 

@@ -121,6 +121,11 @@ struct tensor_decl {
 
   constexpr bool operator==(const tensor_decl&) const = default;
   constexpr bool walks(int dimension) const { return place[dimension] == 0; }
+  constexpr bool walks_all() const {
+    for (int i = 0; i < axes.count; ++i)
+      if (!walks(i)) return false;
+    return true;
+  }
   constexpr axis_mask mask() const {
     axis_mask m = 0;
     for (int i = 0; i < axes.count; ++i)

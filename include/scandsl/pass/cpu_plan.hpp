@@ -230,13 +230,10 @@ inline int fetches(const cpu_kernel_summary& k, int tensor, std::int64_t element
 
 /// Whether what a tensor's gathers read is among what the kernel reads of the same memory anyway.
 inline bool is_read_anyway(const program& kernel, int tensor) {
-  const auto walked = [&](int t) {
-    for (int i = 0; i < kernel.tensors[t].axes.count; ++i)
-      if (!kernel.tensors[t].walks(i)) return false;
-    return true;
-  };
-  for (int t = 0; t < kernel.tensors.count && !walked(tensor); ++t)
-    if (kernel.tensors[t].id == kernel.tensors[tensor].id && walked(t)) return true;
+  const tensor_decl& gathered = kernel.tensors[tensor];
+  if (gathered.walks_all()) return false;
+  for (const tensor_decl& other : kernel.tensors)
+    if (other.id == gathered.id && other.walks_all()) return true;
   return false;
 }
 

@@ -23,10 +23,13 @@ struct stage_order {
     return i % 2 == 0 ? plan.boundary[i / 2] : plan.sweep[i / 2];
   }
   constexpr bool reads(int i, int tensor) const {
-    for (int id = 0; id < kernel.nodes.count; ++id)
-      if (kernel.nodes[id].op == opcode::load && kernel.nodes[id].target == tensor &&
-          stage(i).from[id] == source::memory)
+    for (int id = 0; id < kernel.nodes.count; ++id) {
+      const node& n = kernel.nodes[id];
+      const source from = stage(i).from[id];
+      if (n.target == tensor && ((n.op == opcode::load && from == source::memory) ||
+                                 (n.op == opcode::gather && from == source::computed)))
         return true;
+    }
     return false;
   }
   constexpr bool writes(int i, int tensor) const {
@@ -50,34 +53,25 @@ struct stage_order {
     for (int o = 0; o < kernel.tensors.count; ++o)
       for (int i = 0; i < kernel.tensors.count; ++i)
         if (kernel.tensors[o].id == output && kernel.tensors[i].id == input &&
-            !(is_walked(o) &&
-              (is_walked(i) ? last_read(i) <= first_write(o) : is_gathered_before(i, first_write(o))) &&
+            !(kernel.tensors[o].walks_all() &&
+              (kernel.tensors[i].walks_all() ? last_read(i) <= first_write(o)
+                                             : is_gathered_before(i, first_write(o))) &&
               nothing_is_computed_again_after(first_write(o)) && one_direction_until(first_write(o))))
           return false;
     return true;
   }
 
 private:
-  constexpr bool is_walked(int tensor) const {
-    for (int i = 0; i < kernel.tensors[tensor].axes.count; ++i)
-      if (!kernel.tensors[tensor].walks(i)) return false;
-    return true;
-  }
   /// Whether single elements of the lane are read before anything else, and a sweep with scans lies between
   /// that and `write`: also of several threads that share a lane, each then has read its own before any
   /// writes.
   constexpr bool is_gathered_before(int tensor, int write) const {
-    for (int i = 0; i < kernel.tensors[tensor].axes.count; ++i) {
-      const bool along_lane = kernel.tensors[tensor].place[i] == tensor_decl::computed &&
-                              kernel.tensors[tensor].axes[i] == plan.axis;
-      if (!kernel.tensors[tensor].walks(i) && !along_lane) return false;
+    const tensor_decl& gathered = kernel.tensors[tensor];
+    for (int i = 0; i < gathered.axes.count; ++i) {
+      const bool along_lane = gathered.place[i] == tensor_decl::computed && gathered.axes[i] == plan.axis;
+      if (!gathered.walks(i) && !along_lane) return false;
     }
-    for (int i = 1; i < count(); ++i)
-      for (int id = 0; id < kernel.nodes.count; ++id)
-        if (kernel.nodes[id].op == opcode::gather && kernel.nodes[id].target == tensor &&
-            stage(i).from[id] == source::computed)
-          return false;
-    return write > 1 && plan.sweep[0].has_scans;
+    return last_read(tensor) <= 0 && write > 1 && plan.sweep[0].has_scans;
   }
   /// Executors may go through earlier sweeps again in later ones, and through all of them where a sweep's
   /// scans turn out to overflow. So of several sweeps only the last may overwrite, if it has no scans.
