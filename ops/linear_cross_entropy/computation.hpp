@@ -114,7 +114,9 @@ private:
     if (rest > 0) f(call.tokens() - rest);
   }
   void choose(std::int64_t first) {
-    const chunk_products all = products_at(first);
+    chunk_products all = products_at(first);
+    // All chunks but the first add to the weight's gradient.
+    if (all.weight_gradient) all.weight_gradient->accumulates = call.tokens() > held.logits.rows;
     for (const std::optional<product>* each : {&all.logits, &all.x_gradient, &all.weight_gradient})
       if (*each) session.choose(**each);
   }

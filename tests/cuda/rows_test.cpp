@@ -370,6 +370,20 @@ TEST_CASE("rows of several blocks: several sweeps", "[cuda][rows]") {
   }
 }
 
+TEST_CASE("rows that are read twice, once the scan has their last value", "[cuda][rows]") {
+  // Of less than a warp, of one, of several, and of several blocks; whole vectors, some missing, and in part.
+  for (const std::int64_t steps :
+       {1, 8, 24, 264, 1000, 1024, 2000, 2001, 2040, 4104, 8184, 8192, 20000, 32768})
+    for (const auto& [strided, in_place] : {std::pair{false, false}, {true, false}, {false, true}})
+      for (const data kind : {data::plain, data::wide, data::masked, data::rising}) {
+        CAPTURE(steps, strided, in_place, static_cast<int>(kind));
+        const std::int64_t count = steps < 8000 ? 70 : 3;
+        const how options{.strided = strided, .in_place = in_place};
+        CHECK(error_of<long_softmax, float>({count, steps, kind}, options) < 1e-5);
+        CHECK(error_of<long_softmax, bfloat16>({count + 1, steps, kind}, options) < 0x1p-8);
+      }
+}
+
 TEST_CASE("decays in float32 beside bfloat16", "[cuda][rows]") {
   const auto error = [](std::int64_t rows, std::int64_t steps, bool strided) {
     return error_of<long_decay, bfloat16>({rows, steps, data::plain},

@@ -18,16 +18,16 @@ from pathlib import Path
 
 # Instructions an element, at least and at most.
 PER_ELEMENT = {
-    "chunk_cumsum_decay rows": (8.5, 9.2),
-    "chunk_cumsum_decay strips": (4.7, 5.1),
-    "decayed_sum backward rows": (28.6, 31.0),
-    "decayed_sum backward strips": (29.2, 31.6),
-    "decayed_sum rows": (12.4, 13.4),
-    "decayed_sum strips": (6.2, 6.7),
-    "logcumsumexp backward rows": (47.2, 51.1),
-    "logcumsumexp backward strips": (56.9, 61.7),
-    "logcumsumexp rows": (18.8, 20.4),
-    "logcumsumexp strips": (17.4, 18.8),
+    "chunk_cumsum_decay rows": (7.9, 8.6),
+    "chunk_cumsum_decay strips": (3.6, 3.9),
+    "decayed_sum backward rows": (21.2, 23.0),
+    "decayed_sum backward strips": (19.3, 20.9),
+    "decayed_sum rows": (6.3, 6.8),
+    "decayed_sum strips": (2.5, 2.7),
+    "logcumsumexp backward rows": (37.7, 40.8),
+    "logcumsumexp backward strips": (43.4, 47.0),
+    "logcumsumexp rows": (17.0, 18.4),
+    "logcumsumexp strips": (15.0, 16.2),
     "lrpe_cosine": (6.0, 6.5),
 }
 

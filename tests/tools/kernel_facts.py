@@ -11,10 +11,13 @@ LIBRARY holds kernels for sm_90, all that the ops have or a sample: of some prog
   nearly all bytes of global memory 16 at a time (SHARES), but for what SPILLS and NARROW list. An operand of
   two that was read or written element by element would halve its share. What falls short of 1 are the ways
   beside the vectors, states that blocks tell each other, and what is read once a lane.
+- What goes round (or all of a kernel that does not) must be as many instructions an element as PER_ELEMENT
+  says: more is a kernel that got slower, where no GPU tells.
 The code of functions that are not inlined is left out: those are the slow ways (walk_on, fold_in_order,
 gather_elements and others). Exits with 77 where cuobjdump and nvdisasm are not to be had.
 """
 
+import math
 import re
 import subprocess
 import sys
@@ -101,6 +104,10 @@ SPILLS = [
     # Nor is cross entropy's pass over the logits.
     ("linear_cross_entropy*", 128),
 ]
+# Instructions an element, at least and at most, of kernels of the sample: those of the shortest loop that
+# brings elements from global memory, or of all of a kernel that has none. (All that is written there, seldom
+# gone through or not.) The counts are nvcc 13.0's, the bands a twelfth to either side.
+PER_ELEMENT: dict[str, tuple[float, float]] = {}
 # Hot kernels with narrower accesses.
 NARROW = [
     # Where angles turn a thread has few lanes and many steps: four of 16 bits, 8 bytes.
@@ -130,6 +137,12 @@ class Kernel:
     bytes_written: int = 0
     wide_bytes_read: int = 0  # ... 16 at a time or more
     wide_bytes_written: int = 0
+    instructions: int = 0  # of the shortest loop that brings elements, or of all
+    elements: int = 0  # that a thread holds of a tile; 0 where there are no tiles
+
+    @property
+    def per_element(self) -> float:
+        return self.instructions / max(self.elements, 1)
 
     @property
     def warps(self) -> int:
@@ -158,13 +171,13 @@ class Library:
 
 
 def short_name(symbol: str) -> tuple:
-    """The template's name, and a readable name, of a kernel whose symbol is demangled."""
+    """The template's name, a readable name, and a thread's elements, of a kernel whose symbol is demangled."""
     plain = symbol.strip().replace("scandsl::", "").replace("cuda_detail::", "").removeprefix("void ")
     plain = plain.removeprefix("ops::(anonymous namespace)::")
     kind = re.match(r"\w+", plain)[0]
     typed = re.search(r"(?:kernel|framed)_group<(?:ops::)?([\w:]+), \d+>, (\w+), ([\w, ]+)", plain)
     if not typed:
-        return kind, plain
+        return kind, plain, 0
     sizes = r"((?:-?\d+, )*-?\d+)(?:, (?:false|true))+(?:, \(row_kind\)(\d))?"
     arrangement = re.search(rf"\b(strip|row)<typed_kernel<.*>, {sizes}> ?>\(", plain)
     if kind == "walk_kernel":  # has both
@@ -174,11 +187,12 @@ def short_name(symbol: str) -> tuple:
     element = next((each for each in types.split(", ") if each != "any_type"), "any_type")
     op = op.removesuffix("_program::program").replace("_program::", ".")  # decayed_sum.gradient_per_step
     elements = f"{compute} any" if element == "any_type" else element
-    where = ""
+    where, elements_held = "", 0
     if arrangement:
+        elements_held = math.prod(int(each) for each in arrangement[2].split(", ")[:2])
         row_kind = {"1": " repeats", "2": " ragged"}.get(arrangement[3], "")
         where = f"{arrangement[1]}<{arrangement[2]}>{row_kind}"
-    return kind, f"{op} {elements} {kind.removesuffix('_kernel')} {where}".rstrip()
+    return kind, f"{op} {elements} {kind.removesuffix('_kernel')} {where}".rstrip(), elements_held
 
 
 def output_of(*command, folder: str = ".") -> str:
@@ -189,6 +203,8 @@ SECTION = re.compile(r"^\s*\.section\s+\.(nv\.info|text)\.([^,\s]+)")
 FUNCTION = re.compile(r"^\s*\.type\s+(\S+),@function")
 INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]+\*/\s+\{?\s*(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)")
 NUMBER = re.compile(r"\.(?:short|word)\s+(0x[0-9a-f]+)")
+LABEL = re.compile(r"^(\.L\w+):")
+BRANCH = re.compile(r"\bBRA\b.*\((\.L\w+)\)")
 
 
 WIDTHS = {"128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
@@ -207,14 +223,35 @@ def count(kernel: Kernel, base: str, *modifiers: str) -> None:
         kernel.wide_bytes_written += width if width == 16 else 0
 
 
+@dataclass
+class Code:
+    """A kernel's own instructions: which bring elements, and where loops are."""
+
+    brings: list = field(default_factory=list)
+    labels: dict = field(default_factory=dict)  # the instruction that a label is in front of
+    loops: list = field(default_factory=list)  # from which instruction to which, the last one included
+
+    def add(self, instruction: str, branch: Optional[re.Match]) -> None:
+        self.brings.append(re.match(r"(LDG|LDGSTS)\b", instruction) is not None and "128" in instruction)
+        if branch and branch[1] in self.labels:
+            self.loops.append((self.labels[branch[1]], len(self.brings)))
+
+    def instructions_of_loop(self) -> int:
+        loops = [(end - begin) for begin, end in self.loops if any(self.brings[begin:end])]
+        return min(loops, default=len(self.brings))
+
+
 def read_code(listing: str, kernels: dict) -> None:
     """Adds to `kernels`, by their symbols, what nvdisasm's listing of one file says of them."""
     kernel, symbol, attribute = None, "", ""
+    code, codes = Code(), {}
     in_text = own = False  # own: of the kernel itself, not of a function that it calls
     for line in listing.splitlines():
         if match := SECTION.match(line):
             symbol, in_text, own = match[2], match[1] == "text", True
-            kernel = kernels.get(symbol)
+            kernel, code = kernels.get(symbol), Code()
+            if kernel is not None and in_text:
+                codes[symbol] = code
         elif kernel is None:
             continue
         elif not in_text:
@@ -226,8 +263,13 @@ def read_code(listing: str, kernels: dict) -> None:
                 attribute = ""
         elif match := FUNCTION.match(line):
             own = match[1] == symbol
+        elif own and (match := LABEL.match(line)):
+            code.labels[match[1]] = len(code.brings)
         elif own and (match := INSTRUCTION.match(line)):
             count(kernel, *match[1].split("."))
+            code.add(match[1], BRANCH.search(line))
+    for symbol, each in codes.items():
+        kernels[symbol].instructions = each.instructions_of_loop()
 
 
 
@@ -236,8 +278,9 @@ def read_library(library: Path, tools: Path) -> Library:
     usage = output_of(*dump, "--dump-resource-usage", library)
     registers = dict(re.findall(r"Function (\S+):\s+REG:(\d+)", usage))
     kernels = {
-        symbol: Kernel(*short_name(output_of("c++filt", symbol)), registers=int(count))
-        for symbol, count in registers.items()
+        symbol: Kernel(kind, name, registers=int(registers[symbol]), elements=elements)
+        for symbol in registers
+        for kind, name, elements in [short_name(output_of("c++filt", symbol))]
     }
     with tempfile.TemporaryDirectory() as folder:
         output_of(*dump, "--extract-elf", "all", library.resolve(), folder=folder)
@@ -261,8 +304,8 @@ def complaints(library: Library) -> Iterator[str]:
         if kernels > most:
             yield f"{program}: {kernels} kernels; at most {most}"
     for kernel in library.kernels:
-        for complaint in [*complaints_of_registers(kernel), *complaints_of_code(kernel)]:
-            yield f"{kernel.name}: {complaint}"
+        for complaints_of in (complaints_of_registers, complaints_of_code, complaints_of_instructions):
+            yield from (f"{kernel.name}: {complaint}" for complaint in complaints_of(kernel))
 
 
 def first_of(table: list, kernel: Kernel) -> Optional[tuple]:
@@ -276,6 +319,12 @@ def complaints_of_registers(kernel: Kernel) -> Iterator[str]:
         yield "no launch bounds"
     elif kernel.warps < least:
         yield f"{kernel.registers} registers leave room for {kernel.warps} warps; at least {least} are wanted"
+
+
+def complaints_of_instructions(kernel: Kernel) -> Iterator[str]:
+    least, most = PER_ELEMENT.get(kernel.name, (0, math.inf))
+    if not least <= kernel.per_element <= most:
+        yield f"{kernel.per_element:.2f} instructions an element, not {least} to {most}"
 
 
 def complaints_of_code(kernel: Kernel) -> Iterator[str]:
@@ -299,7 +348,7 @@ def complaints_of_code(kernel: Kernel) -> Iterator[str]:
 
 def stale(library: Library) -> Iterator[str]:
     """Lines of the tables that fit no kernel."""
-    for pattern in [line[0] for line in SPILLS + SHARES + WARPS] + NARROW:
+    for pattern in [line[0] for line in SPILLS + SHARES + WARPS] + NARROW + list(PER_ELEMENT):
         if not any(fnmatchcase(kernel.name, pattern) for kernel in library.kernels):
             yield f"no kernel is called {pattern}: take the line out of the table"
 
@@ -319,7 +368,8 @@ def main(extent: str, path: str) -> int:
         print(
             f"{kernel.name:66} {kernel.registers:3} registers, {kernel.warps:2} warps, "
             f"{kernel.spills:3} spills, {kernel.refills:3} refills, "
-            f"16 bytes at a time: {kernel.read_share:.2f} of reads, {kernel.write_share:.2f} of writes"
+            f"16 bytes at a time: {kernel.read_share:.2f} of reads, {kernel.write_share:.2f} of writes, "
+            f"{kernel.per_element:.2f} instructions an element"
         )
     judged = library if extent == "--all" else Library(0, library.kernels)  # a sample is not compressed
     found = [*complaints(judged), *(stale(library) if extent == "--all" else [])]

@@ -38,6 +38,20 @@ template <> __global__ void __launch_bounds__(1024, 2) one_tile_kernel<2>(float*
 #pragma unroll
   for (int i = 0; i < 15; ++i) reinterpret_cast<float4*>(x)[threadIdx.x + 15 - i] = value[i];
 }
+// A loop that brings elements, and one that does not.
+template <int> __global__ void __launch_bounds__(256, 2) stream_kernel(float* x, int n) {
+  float sum = 0;
+  for (int i = 0; i < n; ++i) sum = sum * x[0] + 1;
+#pragma unroll 1
+  for (int i = 0; i < n; ++i) {
+    float4 value = reinterpret_cast<const float4*>(x)[i * 256 + threadIdx.x];
+#pragma unroll
+    for (int k = 0; k < 16; ++k) value.x = value.x * value.y + value.z;
+    sum += value.x;
+  }
+  reinterpret_cast<float4*>(x)[threadIdx.x] = make_float4(sum, 0, 0, 0);
+}
+template __global__ void stream_kernel<0>(float*, int);
 __global__ void walk_kernel(float* x) { x[threadIdx.x] += 1; }
 __global__ void __launch_bounds__(256, 2) unheard_of(float* x) {
   reinterpret_cast<float4*>(x)[1] = reinterpret_cast<const float4*>(x)[threadIdx.x];
@@ -65,6 +79,12 @@ class Compiled(unittest.TestCase):
 
     def test_a_good_kernel_is_right(self):
         self.assertEqual(self.complaints("one_tile_kernel<0>"), "")
+
+    def test_instructions_of_the_loop_that_brings_elements(self):
+        one = [kernel for kernel in self.library.kernels if "stream_kernel<0>" in kernel.name]
+        self.assertEqual(len(one), 1)
+        # Two loops: the one with 16 bytes at a time counts, of a load, sixteen products and what goes round.
+        self.assertTrue(20 <= one[0].instructions <= 50, one[0].instructions)
 
     def test_faults_are_found(self):
         for name, *expected in [
@@ -120,7 +140,17 @@ class Written(unittest.TestCase):
         self.assertEqual(self.complaints(spills=kernel_facts.ARGUMENT_STORES + 1), 1)
         narrow = kernel_facts.NARROW[0].replace("*", "x")
         self.assertEqual(self.complaints(name=narrow, wide_bytes_read=0, wide_bytes_written=0), 0)
-        tables = (kernel_facts.SPILLS, kernel_facts.SHARES, kernel_facts.WARPS, kernel_facts.NARROW)
+        name, (least, most) = next(iter(kernel_facts.PER_ELEMENT.items()))
+        wide = {"wide_bytes_read": 100, "wide_bytes_written": 100, "elements": 100}
+        for instructions, count in [(least, 0), (most, 0), (least - 0.1, 1), (most + 0.1, 1)]:
+            self.assertEqual(self.complaints(name=name, instructions=100 * instructions, **wide), count)
+        tables = (
+            kernel_facts.SPILLS,
+            kernel_facts.SHARES,
+            kernel_facts.WARPS,
+            kernel_facts.NARROW,
+            kernel_facts.PER_ELEMENT,
+        )
         # A row fits a line of SHARES and the last one of WARPS.
         unfit = list(kernel_facts.stale(Library(1, [self.kernel()])))
         self.assertEqual(len(unfit), sum(map(len, tables)) - 2)
@@ -151,8 +181,9 @@ class Written(unittest.TestCase):
                 ("stream_kernel", strip, "stream strip<4, 2, 256>"),
                 ("walk_kernel", f"{strip}, {row}", "walk"),
             ]:
+                held = 0 if kind == "walk_kernel" else 8
                 symbol = f"void {here}::{kind}<{kernel}, {arrangements} >({kernel}::arguments)"
-                self.assertEqual(kernel_facts.short_name(symbol), (kind, f"sum {expected} {name}"))
+                self.assertEqual(kernel_facts.short_name(symbol), (kind, f"sum {expected} {name}", held))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 #include "scandsl/pass/sink.hpp"
 #include "scandsl/pass/split.hpp"
 #include "scandsl/pass/telescope.hpp"
+#include "scandsl/pass/unmask.hpp"
 
 namespace scandsl {
 
@@ -45,14 +46,21 @@ template <const program& P, int K>
 inline constexpr walk_table other_table = make_walk_table(kernel_program<P, K>, other_schedule<P, K>);
 
 /// The kernel programs as kernels take them that hold the m of log-sums fixed.
-template <const program& P, int K>
-inline constexpr program framed_program = kernel_schedule<P, K>.sweeps > 1 ? telescope(kernel_program<P, K>)
-                                                                           : kernel_program<P, K>;
+template <const program& P, int K> constexpr program make_framed_program() {
+  if (kernel_schedule<P, K>.sweeps < 2) return kernel_program<P, K>;
+  const program scaled = telescope(kernel_program<P, K>);
+  return log_sums_hold_frames(scaled, make_schedule(scaled, kernels_of<P>.walked_axis[K])) ? unmask(scaled)
+                                                                                           : scaled;
+}
+template <const program& P, int K> inline constexpr program framed_program = make_framed_program<P, K>();
 template <const program& P, int K>
 inline constexpr schedule framed_schedule = make_schedule(framed_program<P, K>, kernels_of<P>.walked_axis[K]);
+/// Whether they are others.
 template <const program& P, int K>
 inline constexpr bool has_framed_program =
-    is_telescoped(framed_program<P, K>) && scales_hold_frames(framed_program<P, K>, framed_schedule<P, K>);
+    is_telescoped(framed_program<P, K>)
+        ? scales_hold_frames(framed_program<P, K>, framed_schedule<P, K>)
+        : has_masked_shares(kernel_program<P, K>) && !has_masked_shares(framed_program<P, K>);
 
 /// What may be overwritten in place, by the tensors of P: nothing where values cross from one kernel to
 /// another.

@@ -73,12 +73,17 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
     template <int S, int K> void set(int, pack state) { value[S][K] = state; }
   };
   struct memory_carries {
-    const kernel_frame<C>& frame;
+    static constexpr int count = Group::value.scans.count * max_components;
+    C* at[static_cast<std::size_t>(std::max(1, count))];
+
+    explicit memory_carries(const kernel_frame<C>& frame) {
+      for (int i = 0; i < count; ++i) at[i] = frame.carries[i];
+    }
     template <int S, int K> pack get(int lanes) const {
-      return pack::load_unaligned(frame.carries[S * max_components + K] + lanes * width);
+      return pack::load_unaligned(at[S * max_components + K] + lanes * width);
     }
     template <int S, int K> void set(int lanes, pack state) {
-      state.store_unaligned(frame.carries[S * max_components + K] + lanes * width);
+      state.store_unaligned(at[S * max_components + K] + lanes * width);
     }
   };
 
@@ -180,6 +185,17 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
       for_each_stream([&]<int K>(index_constant<K>) { streams[K].at += streams[K].step; });
       for_each_store([&]<int S>(index_constant<S>) { stores[S].at += stores[S].step; });
     }
+    /// Whether a frame's packs are neighbours in memory, so that the first one's places tell all.
+    static bool tell_all(const kernel_frame<C>& frame) {
+      bool all = true;
+      const auto look_at = [&](const pack_stream<C>* of) {
+        for (int j = 1; j < frame.packs; ++j)
+          all = all && of[j].step == of[0].step && of[j].data == of[0].data + j * width;
+      };
+      for_each_stream([&]<int K>(index_constant<K>) { look_at(frame.streams[K]); });
+      for_each_store([&]<int S>(index_constant<S>) { look_at(frame.stores[S]); });
+      return all;
+    }
 
   private:
     static constexpr bool uses(int stream) {
@@ -203,21 +219,23 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
           [&]<int S>(index_constant<S>) { f(index_constant<stage_of<Group, Kind, Index>.stores[S]>{}); });
     }
   };
-  /// A position whose streams' places are known.
+  /// A position whose streams' places are known: those of its own pack, or so many elements before.
   template <class Carries> struct placed_position : position<Carries> {
     const pack_places& places;
+    std::ptrdiff_t beside = 0;
 
     template <int K> C* stream() const { return fetched(places.streams[K]); }
     template <int S> C* store() const { return fetched(places.stores[S]); }
-    template <int K> C* keep() const { return places.streams[K].at; }
+    template <int K> C* keep() const { return places.streams[K].at + beside; }
     template <int I> value_of_node<Group, I, pack> read(index_constant<I>) const {
       return position<Carries>::template loaded<I>(stream<Group::plan.stream_of[I]>());
     }
 
   private:
-    static C* fetched(const typename pack_places::place& of) {
-      position<Carries>::prefetch(of.at, of.ahead);
-      return of.at;
+    C* fetched(const typename pack_places::place& of) const {
+      C* const at = of.at + beside;
+      position<Carries>::prefetch(at, of.ahead);
+      return at;
     }
   };
 
@@ -270,7 +288,7 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
     constexpr int most_packs = strip_policy::adjacent_packs;
     kernel_frame<C> frame = given;  // the next steps of a pack are those after all other packs'
     frame.ahead = std::max<std::int64_t>(frame.ahead, rotation_steps);
-    memory_carries carries{frame};
+    memory_carries carries(frame);
     using here = position<memory_carries>;
     using placed = placed_position<memory_carries>;
     for (int first = 0; first < frame.packs; first += most_packs) {
@@ -296,19 +314,43 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
     }
   }
 
+  /// Step by step, f(step, places): where the packs of a frame that pack_places tell all of are.
+  template <class Carries, class F>
+  static void for_each_step(const kernel_frame<C>& frame, Carries& carries, F&& f) {
+    if (frame.steps == 0) return;
+    pack_places places(position<Carries>{frame, 0, 0, carries});
+    for (std::int64_t step = 0;;) {
+      f(step, places);
+      if (++step == frame.steps) return;
+      places.advance();
+    }
+  }
+
 public:
   static void run(const kernel_frame<C>& frame) {
     uniforms u = here_stage::evaluate_uniforms(frame.parameters);
     if constexpr (rotates) return run_rotating(frame, u);
-    if constexpr (Kind != stage_kind::boundary && stage_of<Group, Kind, Index>.has_scans)
-      if (frame.packs == 1) {
-        register_carries carries(frame);
-        for (std::int64_t step = 0; step < frame.steps; ++step)
-          evaluate(position<register_carries>{frame, 0, step, carries}, u);
-        carries.write(frame);
+    if constexpr (Kind != stage_kind::boundary) {
+      if constexpr (stage_of<Group, Kind, Index>.has_scans)
+        if (frame.packs == 1) {
+          register_carries carries(frame);
+          for_each_step(frame, carries, [&](std::int64_t step, const pack_places& places) {
+            evaluate(placed_position<register_carries>{{frame, 0, step, carries}, places}, u);
+          });
+          carries.write(frame);
+          return;
+        }
+      if (pack_places::tell_all(frame)) {
+        memory_carries carries(frame);
+        for_each_step(frame, carries, [&](std::int64_t step, const pack_places& places) {
+          for (int lanes = 0; lanes < frame.packs; ++lanes)
+            evaluate(placed_position<memory_carries>{{frame, lanes, step, carries}, places, lanes * width},
+                     u);
+        });
         return;
       }
-    memory_carries carries{frame};
+    }
+    memory_carries carries(frame);
     for (std::int64_t step = 0; step < frame.steps; ++step)
       for (int lanes = 0; lanes < frame.packs; ++lanes)
         evaluate(position<memory_carries>{frame, lanes, step, carries}, u);

@@ -214,14 +214,18 @@ __device__ __noinline__ void store_any_lanes(const tensor_argument& memory, std:
     store_any<V>(memory.data, memory.type, offset + lane * apart, values.value[lane]);
 }
 
-/// Elements of any type where they exist, else 0.
-template <int Lanes, class V>
+/// Elements of type T, which may be looked up, where they exist, else 0.
+template <class T, int Lanes, class V>
 __device__ __forceinline__ void load_where(const tensor_argument& memory, const std::int64_t (&offset)[Lanes],
                                            const bool (&exists)[Lanes], V (&values)[Lanes]) {
   const auto load = [&](auto&& at) {
 #pragma unroll
     for (int lane = 0; lane < Lanes; ++lane) values[lane] = exists[lane] ? at(offset[lane]) : V(0);
   };
+  if constexpr (!std::is_same_v<T, any_type> && !std::is_integral_v<V>) {
+    const auto* data = static_cast<const T*>(memory.data);
+    return load([&](std::int64_t at) { return widen<T, V>(data[at]); });
+  }
   // What is once a lane mostly is of these types.
   if constexpr (std::is_integral_v<V>) {
     if (memory.type == dtype::int32) {

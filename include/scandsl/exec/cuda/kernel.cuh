@@ -20,6 +20,17 @@ inline constexpr int computed_before = [] {
   return count;
 }();
 
+/// The tensor that is read or written at every step and is the same operand as tensor T; T if there is none.
+template <class Group, int T> constexpr int find_walked_namesake() {
+  int found = T;
+  for_each_index(
+      std::make_integer_sequence<int, Group::value.tensors.count>{}, [&]<int I>(index_constant<I>) {
+        if constexpr (is_walked<Group, I> && Group::value.tensors[I].id == Group::value.tensors[T].id)
+          found = I;
+      });
+  return found;
+}
+
 /// `Group` has a program `value` and its schedule `plan`; C is the arithmetic, T the element type of each
 /// tensor (any_type: looked up at run time; always so where a tensor is read or written once a lane only).
 template <class Group, class C, class... T> struct typed_kernel {
@@ -27,6 +38,8 @@ template <class Group, class C, class... T> struct typed_kernel {
   using compute = C;
   template <int I>
   using element = std::tuple_element_t<static_cast<std::size_t>(I), std::tuple<T..., any_type>>;
+  /// Of a tensor that is read once a lane: known where it is an operand that is also read at every step.
+  template <int I> using element_of_operand = element<find_walked_namesake<Group, I>()>;
   static constexpr int tensors = Group::value.tensors.count;
   static_assert(sizeof...(T) == static_cast<std::size_t>(tensors));
   /// The kernel for tiles that hold frames (pass/telescope.hpp), and the one for all.
@@ -84,8 +97,7 @@ template <class Group> struct still_loads {  ///< read in sweeps, but the same a
     return nodes;
   }();
 };
-template <class Group, int B>
-struct tensors_at_boundary {  ///< as numbers: those that boundary B reads or writes
+template <class Group, int B> struct read_at_boundary {  ///< as numbers: tensors that boundary B reads
   static constexpr node_list list = [] {
     bool used[max_tensors] = {};
     for (int i = 0; i < Group::value.nodes.count; ++i) {
@@ -94,8 +106,6 @@ struct tensors_at_boundary {  ///< as numbers: those that boundary B reads or wr
       if (n.op == opcode::load && from == source::memory) used[n.target] = true;
       if (n.op == opcode::gather && from == source::computed) used[n.target] = true;
     }
-    for (const std::int16_t store : Group::plan.boundary[B].stores)
-      used[Group::value.stores[store].tensor] = true;
     node_list tensors;
     for (int t = 0; t < Group::value.tensors.count; ++t)
       if (used[t]) tensors.push_back(t);
@@ -455,5 +465,28 @@ template <bool Rolled, int Count, class F> __device__ __forceinline__ void for_c
     for (int i = 0; i < Count; ++i) f(i);
   }
 }
+
+/// Whether a kernel reads its elements twice: a reduction goes through them, and with its result one more
+/// sweep, to as many elements of the same size. Nothing else is held from step to step meanwhile.
+template <class K> constexpr bool find_reads_twice() {
+  using group = typename K::group;
+  if constexpr (!knows_types<K> || sweep_count<group> != 2 || sizeof(typename K::compute) != 4) {
+    return false;
+  } else {
+    constexpr int held = size_of_list<shared_nodes<group>> + size_of_list<kept_exponentials<group>> +
+                         size_of_list<common_nodes<group>> + most_remembered<group>;
+    if constexpr (!only_reduces<group, 0> || sweep_has_scans<group, 1> || held > 0 ||
+                  size_of_list<walked_loads<group, all_sweeps>> != 1 ||
+                  stage_of<group, stage_kind::sweep, 0>.stores.count != 0 ||
+                  stage_of<group, stage_kind::sweep, 1>.stores.count != 1) {
+      return false;
+    } else {
+      constexpr int read = node_at<group, walked_loads<group, all_sweeps>::list[0]>.target,
+                    written = store_at<group, stage_of<group, stage_kind::sweep, 1>.stores[0]>.tensor;
+      return sizeof(typename K::template element<read>) == sizeof(typename K::template element<written>);
+    }
+  }
+}
+template <class K> inline constexpr bool reads_twice = find_reads_twice<K>();
 
 }  // namespace scandsl::cuda_detail

@@ -108,7 +108,10 @@ template <class K, class Arrangement> void launch_walk(typename K::arguments& a,
       if (!a.one_tile) shared += 2 * walk::stage_bytes;
     }
     if constexpr (!Arrangement::streams_one_tile)
-      if (a.one_tile) kernel = one_tile_kernel<fast, fast_arrangement>;
+      if (a.one_tile) {
+        kernel = one_tile_kernel<fast, fast_arrangement>;
+        if constexpr (fast_arrangement::place::in_stage) shared += walk::one_tile_stage_bytes;
+      }
   }
   int cluster = 0;
   if constexpr (Arrangement::clustered) cluster = Arrangement::blocks_of_row(a);
@@ -247,8 +250,12 @@ auto with_arrangement(const cuda_kernel_plan& plan, const typename K::arguments&
       if (a.repeats > 1)
         return a.lane_threads < 32 ? f(std::type_identity<repeated_row_of<K, part_of_warp>>{})
                                    : f(std::type_identity<repeated_row_of<K, whole_warps>>{});
-    if constexpr (tile_policy<K>::fewest_row_threads < 32)
-      if (a.lane_threads < 32) return f(std::type_identity<row_of<K, part_of_warp>>{});
+    if constexpr (tile_policy<K>::fewest_row_threads < 32) {
+      using walked = row_of<typename K::framed, whole_warps>;
+      // (Tiles of a warp wait in registers: 1024 classes of cross entropy .76 of a copy, else .65.)
+      if (a.lane_threads < 32 || (walked::in_stage && a.lane_threads == 32 && fits_one_tile<walked>(a)))
+        return f(std::type_identity<row_of<K, part_of_warp>>{});
+    }
     if constexpr (tile_policy<K>::clusters)
       if (plan.clustered) return f(std::type_identity<row_of<K, whole_blocks>>{});
     return f(std::type_identity<row_of<K, whole_warps>>{});

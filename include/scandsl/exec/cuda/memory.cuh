@@ -156,6 +156,11 @@ template <class T, int N> struct packed {
       for (int w = 0; w < count; ++w) word[w] = __byte_perm(word[w], 0, 0x1032);
     }
   }
+  /// To shared memory, where load finds it again.
+  __device__ __forceinline__ void put(T* to) const {
+#pragma unroll
+    for (int w = 0; w < count; ++w) reinterpret_cast<std::uint32_t*>(to)[w] = word[w];
+  }
   /// Where word w goes, in the opposite order of elements.
   static constexpr __device__ __forceinline__ int place_reversed(int w) {
     return sizeof(T) == 8 ? (count / 2 - 1 - w / 2) * 2 + w % 2 : count - 1 - w;

@@ -46,8 +46,14 @@ struct row {
   /// matter; its registers do.)
   static constexpr bool may_lack_vectors = RowThreads <= 0;
   static constexpr int blocks_resident = cuda_row_policy::blocks_resident;
+  /// What the thread holds of a tile that is read twice waits in shared memory.
+  static constexpr bool in_stage = reads_twice<K> && Kind == row_kind::plain && !Rolled &&
+                                   (RowThreads == whole_warps || RowThreads == whole_blocks);
   static constexpr int blocks_resident_of_one_tile(int held_bytes) {
     using policy = cuda_row_policy;
+    if (in_stage)
+      return held_bytes <= policy::held_bytes_of_three ? policy::blocks_resident_of_stages
+                                                       : policy::blocks_resident_of_large_stages;
     return repeats && held_bytes <= policy::held_bytes_of_four    ? policy::blocks_resident_of_repeats
            : repeats || held_bytes <= policy::held_bytes_of_three ? policy::blocks_resident_of_one_tile
                                                                   : blocks_resident;
@@ -57,7 +63,7 @@ struct row {
   struct place {
     static constexpr int runs = Vectors, length = Width, vectors = Vectors, width = Width,
                          threads = row::threads, lane_count = 1;
-    static constexpr bool repeats = row::repeats, ragged = Kind == row_kind::ragged;
+    static constexpr bool repeats = row::repeats, ragged = Kind == row_kind::ragged, in_stage = row::in_stage;
     static constexpr bool can_flip = true, vector_is_step = false, rolled = Rolled, can_share = false;
     static constexpr __device__ __forceinline__ int run_of(int v, int) { return v; }
     static constexpr __device__ __forceinline__ int step_of(int, int e) { return e; }

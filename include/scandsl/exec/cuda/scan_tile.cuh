@@ -87,6 +87,7 @@ template <class K, class Arrangement> struct tile_scanner {
             again = threads.template take_turn<here, Back>(local, before);
             continue;
           }
+        thread.wait_for_gathers();
         const bool unfit =
             threads.template join<here, false, true, Back>(local, preceding, total, false, now.steps(0) > 0);
         if constexpr (any_scales<group, here>)
@@ -177,6 +178,7 @@ private:
             set_identity<group, here>(local[run]);
             now.template fold<S, Round, true, mask<S, Back, Tile>, Back>(u, run, before[run], local[run]);
           }
+          threads.thread.wait_for_gathers();
           fits = !threads.template join<here, false, Total, Back>(local, preceding, total,
                                                                   is_ragged<S, Back>(now), now.steps(0) > 0);
           if (!fits) return;
@@ -225,6 +227,7 @@ private:
       set_identity<group, here, true>(local[run]);
       now.template fold<S, 0, true, mask<S, Back, Tile>, Back>(u, run, before[run], local[run]);
     }
+    threads.thread.wait_for_gathers();
     if (threads.template join<here, true, Total, Back>(local, preceding, total, doubtful, now.steps(0) > 0))
       return false;
     pass_on<Tile, here, true, Total>(preceding, total, before);

@@ -49,6 +49,10 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
   static constexpr int stage_bytes =
       carries_in_stage + saved_numbers * lanes * Arrangement::threads * static_cast<int>(sizeof(saved_type));
 
+  /// Of a tile that is all there is of a lane, and waits in its stage.
+  static constexpr int one_tile_stage_bytes =
+      Arrangement::place::in_stage ? tile<K, all_sweeps, typename Arrangement::place, false>::stage_bytes : 0;
+
   /// Whether the carry behind a tile is wanted though no later tile needs it.
   template <int S> static constexpr bool total_wanted = uses_last<group, S> || scales_others<group>(S);
 
@@ -64,7 +68,12 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
     threads.template find<false>(blockIdx.x, thread);
     auto now =
         threads.template tile_at<all_sweeps>(thread, {0, static_cast<int>(thread.high)}, a.reversed[0]);
-    now.load();
+    if constexpr (decltype(now)::in_stage) {
+      now.prefetch(stage_of_tile());
+      __pipeline_commit();
+    } else {
+      now.load();
+    }
     thread.load_still();
     if constexpr (decltype(now)::keeps_shared) {
       thread.template boundary<0>();
@@ -96,6 +105,10 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
       if (!fits) return;
       thread.template boundary<S>();
       with_heading<group, S>(a, [&]<bool Back>(std::bool_constant<Back>) {
+        if constexpr (Tile::in_stage && S == 0) {
+          __pipeline_wait_prior(0);
+          now.stay_in(stage_of_tile());
+        }
         fits = base::template scan_fast<S, total_wanted<S>, Back>(now, before, true);
         if (!fits) return;
         now.template finish<S, true, Back>(before, thread.carry);
@@ -150,6 +163,9 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
   }
 
 private:
+  __device__ __forceinline__ unsigned char* stage_of_tile() const {
+    return shared + base::exchange_bytes(a.lane_threads);
+  }
   __device__ __forceinline__ void all_sweeps_in_order() {
     const bool writes = threads.thread.writes;
     for_each_index(sweep_numbers{}, [&]<int S>(index_constant<S>) {

@@ -24,6 +24,8 @@ template <class K, int Lanes> struct lane_group {
   std::int64_t segment_index = 0, low = 0, high = 0;
   int valid = 0;         ///< lanes that exist
   bool complete = true;  ///< each thread of the warp has all of its lanes, or none
+  /// Something that was gathered is no number, where sweeps may overwrite the operand.
+  mutable bool gathered_nan = false;
   bool writes = false;  ///< among the threads that share these lanes, the one that writes what is once a lane
   static constexpr int still_slots = still_count > 0 ? still_count : 1,
                        kept_slots = kept_count > 0 ? kept_count : 1;
@@ -59,6 +61,12 @@ template <class K, int Lanes> struct lane_group {
         high = left < a.chunk ? left : a.chunk;
       }
     }
+  }
+
+  /// Has what was gathered come before the threads meet, behind which others may overwrite it: to ask what it
+  /// is takes that it is there. (What follows where it is no number does nothing that matters.)
+  __device__ __forceinline__ void wait_for_gathers() const {
+    if (gathered_nan) asm volatile("nanosleep.u32 1;" ::: "memory");
   }
 
   /// Goes to the row that comes so many rows after it, of those that share what was computed for them.
@@ -114,12 +122,19 @@ template <class K, int Lanes> struct lane_group {
     return of_lane + segment_offset(T);
   }
 
-  /// Offsets of what a boundary reads or writes, found once for all lanes, where it is bound.
+  /// Offsets of what a boundary reads, found once for all lanes, where it is bound.
   template <int B> struct offsets_at_boundary {
     std::int64_t of[arguments::slots];
     __device__ __forceinline__ explicit offsets_at_boundary(const lane_group& lanes) {
-      for_each_index(sequence_of<tensors_at_boundary<group, B>>{}, [&]<int T>(index_constant<T>) {
-        const bool used = tensor_at<group, T>.role == tensor_role::positions || lanes.a.tensor[T].bound;
+      const auto& a = lanes.a;
+      if (a.one_dimension && a.segment_dimensions == 0) {  // a few instructions each; of most calls
+        for_each_index(sequence_of<read_at_boundary<group, B>>{}, [&]<int T>(index_constant<T>) {
+          of[T] = is_placed<group, T> ? lanes.place[T] : lanes.unit * a.lane[0].stride[T];
+        });
+        return;
+      }
+      for_each_index(sequence_of<read_at_boundary<group, B>>{}, [&]<int T>(index_constant<T>) {
+        const bool used = tensor_at<group, T>.role == tensor_role::positions || a.tensor[T].bound;
         of[T] = used ? lanes.template offset_once<T>() : 0;
       });
     }
@@ -233,7 +248,11 @@ template <class K, int Lanes> struct lane_group {
         for (int lane = 0; lane < Lanes; ++lane)
           values[lane] = exists[lane] ? saturated<V>(a.table[slot][positions[0][lane]]) : V(0);
       } else {
-        load_where(a.tensor[t], offset, exists, values);
+        load_where<typename K::template element_of_operand<t>>(a.tensor[t], offset, exists, values);
+        if constexpr (find_walked_namesake<group, t>() != t && !std::is_integral_v<V>)
+#pragma unroll
+          for (int lane = 0; lane < Lanes; ++lane)
+            lanes.gathered_nan = lanes.gathered_nan || values[lane] != values[lane];
       }
     }
   };
@@ -274,7 +293,7 @@ template <class K, int Lanes> struct lane_group {
 #pragma unroll
                      for (int lane = 0; lane < Lanes; ++lane)
                        stored.value[lane] = here::template get<store.value>(u, values[lane]);
-                     store_any_lanes(a.tensor[t], first.of[t], a.inner_stride[t], valid, stored);
+                     store_any_lanes(a.tensor[t], offset_once<t>(), a.inner_stride[t], valid, stored);
                    });
   }
 };
@@ -465,7 +484,7 @@ struct probe_memory : step_memory<K, stage_kind::aggregate, Sweep, 0, true, Tile
 template <class K, int Lanes> struct one_step {
   static constexpr int runs = Lanes, length = 1, vectors = 1, width = Lanes, threads = 0, lane_count = Lanes;
   static constexpr bool can_flip = false, vector_is_step = true, rolled = false, can_share = false,
-                        repeats = false, ragged = false;
+                        repeats = false, ragged = false, in_stage = false;
   static constexpr __device__ __forceinline__ int run_of(int, int e) { return e; }
   static constexpr __device__ __forceinline__ int step_of(int, int) { return 0; }
   static constexpr __device__ __forceinline__ int vector_of(int, int) { return 0; }

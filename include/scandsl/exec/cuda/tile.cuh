@@ -129,6 +129,7 @@ template <class Tile, bool Keeps = true> struct replayed_run {
 ///                       access reaches each
 ///   path(t)             else
 ///   ragged              steps are masked, though a vector is none
+///   in_stage            what is held of all sweeps' loads lies in a stage, not in registers
 ///   can_share           whether the block's threads may bring what a stage holds together
 ///   flipped()           whether a vector's elements then lie in memory the other way round (can_flip: ever)
 template <class K, int S, class Place, bool Anywhere> struct tile : Place {
@@ -249,6 +250,26 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
     for_each_index(sequence_of<walked_loads<group, S>>{},
                    [&]<int I>(index_constant<I>) { load_one<I, true>(stage); });
   }
+  static constexpr bool in_stage = S == all_sweeps && Place::in_stage;
+  unsigned char* own_stage = nullptr;  ///< where in_stage
+  template <int I> using held_type = held_element<typename K::template element<node_at<group, I>.target>, C>;
+  template <int I> __device__ __forceinline__ held_type<I>* in_own_stage(int v) const {
+    return reinterpret_cast<held_type<I>*>(own_stage + stage_offset<I> + own_in_stage<I>(v));
+  }
+  /// Takes what prefetch brought to a stage, and what no single access reaches too, as it lies there.
+  __device__ __forceinline__ void stay_in(unsigned char* memory) {
+    own_stage = memory;
+    for_each_index(sequence_of<walked_loads<group, S>>{}, [&]<int I>(index_constant<I>) {
+      if (is_plain(node_at<group, I>.target)) return;
+      load_one<I, true>(own_stage);
+#pragma unroll
+      for (int v = 0; v < vectors; ++v) held_of<I>(loads).vector[v].put(in_own_stage<I>(v));
+    });
+  }
+  /// Whether a tensor's elements are those that an access a vector reaches, one behind the other.
+  __device__ __forceinline__ bool is_plain(int t) const {
+    return this->thread.a.tensor[t].bound && this->whole(t) && !this->flipped() && this->has_all();
+  }
   /// Steps that do not exist hold 0, and what a log-sum takes -inf, so that sums need no masks (vanishes).
   static constexpr bool fills_missing = Place::vector_is_step && sweep_count<group> > 1 && !Anywhere;
   template <int I, class E> static __device__ __forceinline__ packed<E, width> nothing() {
@@ -269,7 +290,15 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
   template <int I> __device__ __forceinline__ C read(index_constant<I>, int run, int step) const {
     constexpr node each = node_at<group, I>;
     constexpr tensor_decl declared = tensor_at<group, each.target>;
-    const C value = held_of<I>(loads).get(Place::vector_of(run, step), Place::element_of(run, step));
+    const int v = Place::vector_of(run, step), e = Place::element_of(run, step);
+    C value;
+    if constexpr (in_stage) {
+      packed<held_type<I>, width> vector;
+      vector.load(in_own_stage<I>(v));
+      value = vector.template get<C>(e);
+    } else {
+      value = held_of<I>(loads).get(v, e);
+    }
     if constexpr (declared.optional && !fallback_is_exact<I>)
       return this->thread.a.tensor[each.target].bound ? value : static_cast<C>(declared.fallback);
     else
@@ -383,8 +412,9 @@ private:
 
   template <int Q> __device__ __forceinline__ void write_all(const outputs<Q>& written) const {
     for_each_index(std::make_integer_sequence<int, outputs_of<Q>>{}, [&]<int N>(index_constant<N>) {
-      constexpr store_decl store = store_at<group, stage_of<group, stage_kind::sweep, Q>.stores[N]>;
-      write<store.tensor>(held_of<N>(written));
+      constexpr int t = output_tensor<Q, N>;
+      if (in_stage && is_plain(t)) return;  // written at once
+      write<t>(held_of<N>(written));
     });
   }
 
@@ -455,6 +485,12 @@ private:
       const replayed_run<tile> none(*this);
       rotate<memory_of_sweep<Q, Framed>, Back>(rotating, u, 0, &none, 0, state[0]);
     }
+    [[maybe_unused]] const auto at_once = [&] {
+      if constexpr (in_stage && outputs_of<Q> > 0)
+        return written_at_once<output_tensor<Q, 0>>();
+      else
+        return static_cast<char*>(nullptr);
+    }();
     for_count<rolled_vectors, vectors>([&](int i) {
       const int v = Back ? vectors - 1 - i : i, first_run = Place::run_of(v, 0);
       const replayed_run<tile> here = replay<Q, Framed>(first_run, before[first_run]);
@@ -471,9 +507,26 @@ private:
                                          rotating[run]);
         take_outputs<Q>(u, values, [&]<int N>(index_constant<N>, C value) { out[N][e] = value; });
       });
-      for_each_index(std::make_integer_sequence<int, outputs_of<Q>>{},
-                     [&]<int N>(index_constant<N>) { held_of<N>(written).vector[v].set(0, out[N]); });
+      for_each_index(std::make_integer_sequence<int, outputs_of<Q>>{}, [&]<int N>(index_constant<N>) {
+        auto& held_so_far = held_of<N>(written).vector[v];
+        if constexpr (!in_stage) {
+          held_so_far.set(0, out[N]);
+        } else {  // not by way of what is held, which would take registers until all are computed
+          constexpr int t = output_tensor<Q, N>;
+          std::remove_reference_t<decltype(held_so_far)> computed;
+          computed.set(0, out[N]);
+          if (at_once != nullptr)
+            computed.store(at_once + v * this->next(t));
+          else
+            computed.put(in_place_of_read<t>(v));
+        }
+      });
     });
+    if constexpr (in_stage && outputs_of<Q> > 0)
+      if (at_once == nullptr)
+#pragma unroll
+        for (int v = 0; v < vectors; ++v)
+          held_of<0>(written).vector[v].load(in_place_of_read<output_tensor<Q, 0>>(v));
   }
   /// ... two lanes at a time, for what earlier sweeps computed of them has to be at hand.
   template <int Q, bool Framed, bool Back>
@@ -507,6 +560,20 @@ private:
       for (int k = 0; k < side; ++k) add_tallies<Q>(first + k, state[k], tally);
     }
   }
+  /// Where an output's vectors lie, that are written as they are computed; null where they are put instead
+  /// where those lay that they are computed from, until all are there.
+  template <int Tensor> __device__ __forceinline__ auto* written_at_once() const {
+    using E = held_element<typename K::template element<Tensor>, C>;
+    E* const data = static_cast<E*>(this->thread.a.tensor[Tensor].data);
+    return is_plain(Tensor) ? data + this->first(Tensor) : nullptr;
+  }
+  template <int Tensor> __device__ __forceinline__ auto* in_place_of_read(int v) const {
+    constexpr int read = walked_loads<group, S>::list[0];
+    return reinterpret_cast<held_element<typename K::template element<Tensor>, C>*>(in_own_stage<read>(v));
+  }
+  template <int Q, int N>
+  static constexpr int output_tensor =
+      store_at<group, stage_of<group, stage_kind::sweep, Q>.stores[N]>.tensor;
   template <int Q> static constexpr int outputs_of = stage_of<group, stage_kind::sweep, Q>.stores.count;
   template <int Q, class Uniforms, class Variables, class F>
   static __device__ __forceinline__ void take_outputs(Uniforms& u, Variables& values, F&& f) {

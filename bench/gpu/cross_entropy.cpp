@@ -1,9 +1,16 @@
 #include <scandsl/ops/linear_cross_entropy.hpp>
 
+#include "common/cuda_part.hpp"
+#include "linear_cross_entropy/gradient_program.hpp"
 #include "measure.hpp"
+#include "scandsl/exec/bind.hpp"
+#include "scandsl/exec/validate.hpp"
+#include "scandsl/pass/prepare.hpp"
 
 namespace bench {
 namespace {
+
+namespace names = ops::linear_cross_entropy_program;
 
 constexpr std::int64_t tokens = 12288, features = 4096;
 
@@ -46,12 +53,45 @@ void add_linear_cross_entropy(std::int64_t classes) {
            classes});
 }
 
+/// What lies between the products, alone: from a chunk of logits their gradient, in their place, so that
+/// calls which come by the same part of the pool again find gradients there. Spoils the pool of x.
+void add_between_products(std::int64_t classes) {
+  using T = bfloat16;
+  constexpr std::int64_t chunk = 2048;
+  const std::int64_t bytes = chunk * classes * static_cast<std::int64_t>(sizeof(T));
+  const auto* const target = static_cast<const std::int64_t*>(some_targets(classes).data);
+  float* of_tokens = nullptr;
+  check(cudaMalloc(&of_tokens, 3 * chunk * sizeof(float)));
+  const std::vector<float> ones(static_cast<std::size_t>(chunk), 1.0F);
+  check(cudaMemcpy(of_tokens, ones.data(), ones.size() * sizeof(float), cudaMemcpyHostToDevice));
+  const auto numbers = [=](std::int64_t which) { return view(of_tokens + which * chunk, chunk); };
+  const auto run = [=](int call) {
+    const auto chunk_of_call = view(static_cast<T*>(pool_x.part(bytes, call)), chunk, classes);
+    const problem bound = bind<names::plain_token_gradient>(
+        names::logits = chunk_of_call, names::dlogits = chunk_of_call, names::target = view(target, tokens),
+        names::first = 0, names::ignore_index = -100, names::token_weight = numbers(0),
+        names::loss = numbers(1), names::lse = numbers(2));
+    ops::run_cuda<names::plain_token_gradient>(
+        cuda(nullptr), bound,
+        validate(names::plain_token_gradient, bound, works_in_place<names::plain_token_gradient>(), false));
+  };
+  measure({"linear_cross_entropy",
+           "between_products",
+           "bf16",
+           {chunk, classes},
+           {},
+           2 * bytes,
+           run,
+           "forward_backward"});
+}
+
 }  // namespace
 
 void add_cross_entropy() {
   pool_g.fill_with(true, -0.02F, 0.02F);
   for (const std::int64_t classes : {1024, 8192, 32768, 131072}) add_linear_cross_entropy(classes);
   pool_g.fill_with(true, -1.0F, 1.0F);
+  for (const std::int64_t classes : {8192, 32768, 131072}) add_between_products(classes);
 }
 
 }  // namespace bench
