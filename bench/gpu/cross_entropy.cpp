@@ -57,7 +57,7 @@ void add_linear_cross_entropy(std::int64_t classes) {
 /// calls which come by the same part of the pool again find gradients there. Spoils the pool of x.
 void add_between_products(std::int64_t classes) {
   using T = bfloat16;
-  constexpr std::int64_t chunk = 2048;
+  const std::int64_t chunk = classes <= 8192 ? tokens : 2048;  // as the op has
   const std::int64_t bytes = chunk * classes * static_cast<std::int64_t>(sizeof(T));
   const auto* const target = static_cast<const std::int64_t*>(some_targets(classes).data);
   float* of_tokens = nullptr;

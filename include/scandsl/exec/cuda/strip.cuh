@@ -18,19 +18,17 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
   using C = typename K::compute;
   static constexpr int lanes = Lanes, runs = Lanes, threads = Threads;
   static constexpr bool has_streams = true, clustered = false;
-  static constexpr bool has_large_states = component_capacity<group> * sizeof(C) > 4;
-  /// One tile is stream_kernel's, too, where it would take as many registers by itself.
-  static constexpr bool streams_one_tile = sweep_count<group> > 1 || has_large_states;
-  static constexpr bool keeps_carries = true;  ///< ... may be left for gradients
+  static constexpr bool streams_one_tile = sweep_count<group> > 1;  ///< one tile is stream_kernel's, too
+  static constexpr bool keeps_carries = true;                       ///< ... may be left for gradients
   template <class Other> using of = strip<Other, Lanes, Steps, Threads, Rolled>;
   /// Of what is seldom run: smaller tiles, where carries are not saved by tiles, and rolled loops.
   template <class Other>
   using slow_of = strip<Other, Lanes, (sweep_count<group> == 1 && Steps > 4 ? Steps / 2 : Steps), Threads,
                         !leaves_wide_data<Other>>;
   static constexpr int blocks_resident =
-      (sweep_count<group> > 1 ? cuda_strip_policy::resident_threads_of_sweeps
-       : has_large_states     ? cuda_strip_policy::resident_threads_of_large_states
-                              : cuda_strip_policy::resident_threads) /
+      (sweep_count<group> > 1                      ? cuda_strip_policy::resident_threads_of_sweeps
+       : component_capacity<group> * sizeof(C) > 4 ? cuda_strip_policy::resident_threads_of_large_states
+                                                   : cuda_strip_policy::resident_threads) /
       Threads;
   static constexpr int blocks_resident_of_one_tile(int) { return blocks_resident; }
   using lane_state = lane_group<K, Lanes>;

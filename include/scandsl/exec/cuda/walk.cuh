@@ -105,9 +105,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
       return threads.template tile_at<0>(
           thread, stretch::after(thread.low, thread.high, steps, length, a.reversed[0]), a.reversed[0]);
     };
-    // Of one tile each vector is computed with as it comes.
-    const bool at_once = Arrangement::streams_one_tile && a.one_tile;
-    if (extent > 0 && !at_once) tile_after(0).prefetch(stages);
+    if (extent > 0) tile_after(0).prefetch(stages);
     __pipeline_commit();
     find_carries();
     thread.load_still();
@@ -118,12 +116,8 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
       if (at + length < extent) tile_after(at + length).prefetch(stages + (stage_bytes - stage));
       __pipeline_commit();
       auto now = tile_after(at);
-      if (at_once) {
-        now.load();
-      } else {
-        __pipeline_wait_prior(1);
-        now.load(stages + stage);
-      }
+      __pipeline_wait_prior(1);
+      now.load(stages + stage);
       stage = stage_bytes - stage;
       if (!process<true>(now, at)) {
         __pipeline_wait_prior(0);
@@ -287,17 +281,18 @@ __global__ void __launch_bounds__(std::max(Strip::threads, Row::threads), Row::b
   else
     walk(std::type_identity<Strip>{});
 }
-/// Strips of one tile are here too where there are several sweeps or states are large: they take as many
-/// registers as longer ones, and what is seldom run, which is compiled with each kernel that calls it, is
-/// most of a kernel's code.
+/// Strips of one tile are here too where programs have several sweeps: they take as many registers as longer
+/// ones, and what is seldom run, which is compiled with each kernel that calls it, is most of a kernel's
+/// code.
 template <class K, class Arrangement>
 __global__ void __launch_bounds__(Arrangement::threads, Arrangement::blocks_resident)
     stream_kernel(const __grid_constant__ typename K::arguments a) {
   extern __shared__ __align__(16) unsigned char shared[];
   runner<K, Arrangement> all(a, shared);
-  if constexpr (sweep_count<typename K::group> > 1 && Arrangement::streams_one_tile)
-    if (a.one_tile) return all.run_one_tile();
-  all.run_stream();
+  if (Arrangement::streams_one_tile && a.one_tile)
+    all.run_one_tile();
+  else
+    all.run_stream();
 }
 template <class K, class Arrangement>
 __global__ void __launch_bounds__(
