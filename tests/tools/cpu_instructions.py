@@ -18,16 +18,16 @@ from pathlib import Path
 
 # Instructions an element, at least and at most.
 PER_ELEMENT = {
-    "chunk_cumsum_decay rows": (7.9, 8.6),
-    "chunk_cumsum_decay strips": (3.6, 3.9),
-    "decayed_sum backward rows": (21.2, 23.0),
-    "decayed_sum backward strips": (19.3, 20.9),
-    "decayed_sum rows": (6.3, 6.8),
-    "decayed_sum strips": (2.5, 2.7),
-    "logcumsumexp backward rows": (37.7, 40.8),
-    "logcumsumexp backward strips": (43.4, 47.0),
-    "logcumsumexp rows": (17.0, 18.4),
-    "logcumsumexp strips": (15.0, 16.2),
+    "chunk_cumsum_decay rows": (5.96, 6.46),
+    "chunk_cumsum_decay strips": (2.02, 2.18),
+    "decayed_sum backward rows": (21.36, 23.14),
+    "decayed_sum backward strips": (18.88, 20.46),
+    "decayed_sum rows": (6.54, 7.08),
+    "decayed_sum strips": (2.36, 2.56),
+    "logcumsumexp backward rows": (38.27, 41.45),
+    "logcumsumexp backward strips": (42.92, 46.5),
+    "logcumsumexp rows": (17.03, 18.45),
+    "logcumsumexp strips": (13.97, 15.13),
     "lrpe_cosine": (6.0, 6.5),
 }
 

@@ -314,11 +314,11 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
     }
   }
 
-  /// Step by step, f(step, places): where the packs of a frame that pack_places tell all of are.
+  /// Step by step, f(step, places): where pack `first` is, and those beside it.
   template <class Carries, class F>
-  static void for_each_step(const kernel_frame<C>& frame, Carries& carries, F&& f) {
+  static void for_each_step(const kernel_frame<C>& frame, int first, Carries& carries, F&& f) {
     if (frame.steps == 0) return;
-    pack_places places(position<Carries>{frame, 0, 0, carries});
+    pack_places places(position<Carries>{frame, first, 0, carries});
     for (std::int64_t step = 0;;) {
       f(step, places);
       if (++step == frame.steps) return;
@@ -330,30 +330,22 @@ public:
   static void run(const kernel_frame<C>& frame) {
     uniforms u = here_stage::evaluate_uniforms(frame.parameters);
     if constexpr (rotates) return run_rotating(frame, u);
-    if constexpr (Kind != stage_kind::boundary) {
-      if constexpr (stage_of<Group, Kind, Index>.has_scans)
-        if (frame.packs == 1) {
-          register_carries carries(frame);
-          for_each_step(frame, carries, [&](std::int64_t step, const pack_places& places) {
-            evaluate(placed_position<register_carries>{{frame, 0, step, carries}, places}, u);
-          });
-          carries.write(frame);
-          return;
-        }
-      if (pack_places::tell_all(frame)) {
-        memory_carries carries(frame);
-        for_each_step(frame, carries, [&](std::int64_t step, const pack_places& places) {
-          for (int lanes = 0; lanes < frame.packs; ++lanes)
-            evaluate(placed_position<memory_carries>{{frame, lanes, step, carries}, places, lanes * width},
-                     u);
+    if constexpr (Kind != stage_kind::boundary && stage_of<Group, Kind, Index>.has_scans)
+      if (frame.packs == 1) {
+        register_carries carries(frame);
+        for_each_step(frame, 0, carries, [&](std::int64_t step, const pack_places& places) {
+          evaluate(placed_position<register_carries>{{frame, 0, step, carries}, places}, u);
         });
+        carries.write(frame);
         return;
       }
-    }
     memory_carries carries(frame);
-    for (std::int64_t step = 0; step < frame.steps; ++step)
-      for (int lanes = 0; lanes < frame.packs; ++lanes)
-        evaluate(position<memory_carries>{frame, lanes, step, carries}, u);
+    const int together = pack_places::tell_all(frame) ? frame.packs : 1;
+    for (int first = 0; first < frame.packs; first += together)
+      for_each_step(frame, first, carries, [&](std::int64_t step, const pack_places& places) {
+        for (int i = 0; i < together; ++i)
+          evaluate(placed_position<memory_carries>{{frame, first + i, step, carries}, places, i * width}, u);
+      });
   }
 };
 
