@@ -239,6 +239,7 @@ TEST_CASE("gradients of rows and strips of one tile and of several, for compute-
       CAPTURE(count, steps, strided, backwards);
       const how options{.backwards = backwards, .strided = strided};
       for (const data kind : {data::plain, data::wide}) {
+        if (backwards == 0) CHECK(error_of<long_softmax, bfloat16>({count, steps, kind}, options) < 0x1p-8);
         CHECK(error_of<log_gradient, float>({count, steps, kind}, options) <
               log_gradient_error<float>(kind, steps));
         CHECK(error_of<log_gradient, bfloat16>({count, steps, kind}, options) <
