@@ -31,11 +31,12 @@ def test_all_files_have_one_vocabulary(path) -> None:
     cases |= {(op, f"{name}_theta_gradient", axis) for op, name, axis in cases if op == "lrpe_cosine"}
     # Of the GPU alone.
     cases |= {("logcumsumexp", case, 1) for case in ("leaving_carries", *growth.VARIES)}
+    cases.add(("linear_cross_entropy", "between_products", None))
     for row in result_file.read(path)["rows"]:
         assert (row["op"], row["case"], row["axis"]) in cases, row
         together = row["op"] == "linear_cross_entropy"
         assert row["pass"] in (("forward_backward",) if together else ("forward", "backward")), row
-        assert ("n" in row) or not together
+        assert "n" in row or not together or row["case"] == "between_products"
 
 
 def growth_row(sweep: str, shape: list[int], ms: float) -> dict:
@@ -58,13 +59,14 @@ def test_growth_names_the_sizes_where_a_byte_takes_longer() -> None:
 def test_rows_are_workloads_of_their_size() -> None:
     for row in OURS:
         work = gpu_run.workload_of(row)
-        if row["case"] == "leaving_carries":  # nothing of torch's leaves any
+        if row["case"] in ("leaving_carries", "between_products"):  # nothing of torch's does that
             assert work is None
             continue
         key = work.key(row["pass"])
         assert {**key, **{name: row[name] for name in key if name in row}} == key
         if row["pass"] in work.case.units:
-            assert row["mib"] == pytest.approx(work.bytes(row["pass"]) / 2**20, rel=2e-4)
+            # Four digits are written.
+            assert row["mib"] == pytest.approx(work.bytes(row["pass"]) / 2**20, rel=5e-4)
         if "theta_gradient" in row["case"]:
             assert work.case.differentiable == ("x", "theta")
 

@@ -107,11 +107,13 @@ SPILLS = [
     ("linear_cross_entropy.plain_token_gradient * one_tile row<8, 4, 0>", 24),
     ("linear_cross_entropy*", 12),
 ]
-# Instructions an element of kernels of the sample: those of the shortest loop that brings elements from global
-# memory, or of all of a kernel that has none. (All that is written there, seldom gone through or not.) The counts
-# are nvcc 13.0's, written by --record, and may be off by a twelfth.
+# Instructions an element of kernels of the sample: those of the shortest loop that brings elements from
+# global memory, or of all of a kernel that has none. (All that is written there, seldom gone through or not.)
+# The counts are nvcc 13.0's, written by --record, and may be off by a twelfth.
 COUNTS = Path(__file__).resolve().parents[1] / "golden/kernel_instructions.json"
-PER_ELEMENT = {name: (11 / 12 * count, 13 / 12 * count) for name, count in json.loads(COUNTS.read_text()).items()}
+PER_ELEMENT = {
+    name: (11 / 12 * count, 13 / 12 * count) for name, count in json.loads(COUNTS.read_text()).items()
+}
 # Hot kernels with narrower accesses.
 NARROW = [
     # Where angles turn a thread has few lanes and many steps: four of 16 bits, 8 bytes.
@@ -175,7 +177,7 @@ class Library:
 
 
 def short_name(symbol: str) -> tuple:
-    """The template's name, a readable name, and a thread's elements, of a kernel whose symbol is demangled."""
+    """Of a kernel's demangled symbol the template's name, a readable name, and a thread's elements."""
     plain = symbol.strip().replace("scandsl::", "").replace("cuda_detail::", "").removeprefix("void ")
     plain = plain.removeprefix("ops::(anonymous namespace)::")
     kind = re.match(r"\w+", plain)[0]

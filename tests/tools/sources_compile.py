@@ -1,4 +1,4 @@
-"""Sources that this build leaves out compile all the same, as far as a compiler can say without compiling them.
+"""Sources that this build leaves out compile all the same, as far as their syntax tells.
 
 usage: sources_compile.py BUILD CONTROL SOURCE... [FLAG...]
 BUILD is the CMake build folder, CONTROL a source it compiles (for the flags); FLAG begins with a dash.
