@@ -41,12 +41,7 @@ def main(build: str, control: str, *rest: str) -> int:
             *pool.map(lambda header: syntax.check(flags, f"#include <{header}>\n"), headers),
             *pool.map(lambda header: check_cuda(nvcc, includes, header), of_kernels),
         ]
-    headers += of_kernels
-    failures = [(h, r) for h, r in zip(headers, results) if r.returncode]
-    for header, result in failures:
-        print(f"{header} does not compile alone:\n{result.stderr}")
-    print(f"{len(headers) - len(failures)} of {len(headers)} headers compile alone")
-    return 1 if failures else 0
+    return syntax.report([*headers, *of_kernels], results, "does not compile alone", "headers compile alone")
 
 
 if __name__ == "__main__":

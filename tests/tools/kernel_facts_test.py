@@ -131,6 +131,23 @@ class Written(unittest.TestCase):
         self.assertEqual(self.complaints(registers=129), 1)  # one block of 256 threads, for 136 are taken
         self.assertEqual(self.complaints(registers=80, threads=1024), 1)
 
+    def test_the_shortest_loop_that_brings_elements_counts(self):
+        code = kernel_facts.Code()
+
+        def add(count, instruction="FADD R0, R0, R1", to=None):
+            for _ in range(count):
+                code.add(instruction.split()[0], to and kernel_facts.BRANCH.search(f"BRA `({to})"))
+
+        add(2, "LDG.E.128 R0")
+        self.assertEqual(code.instructions_of_loop(), 2)  # no loop: all
+        loops = [(".L_1", "LDG.E.128 R0", 9), (".L_2", "LDGSTS.E.128", 5), (".L_3", "LDG.E", 3)]
+        for label, instruction, count in loops:
+            code.labels[label] = len(code.brings)
+            add(1, instruction)
+            add(count - 2)
+            add(1, "BRA", label)
+        self.assertEqual(code.instructions_of_loop(), 5)  # the third brings four bytes at a time
+
     def test_tables(self):
         pattern, most = kernel_facts.SPILLS[0]
         name = pattern.replace("*", "x")

@@ -17,11 +17,7 @@ def main(build: str, control: str, *rest: str) -> int:
     flags = [*syntax.flags_of(Path(build), Path(control)), *more, "-Werror"]
     with ThreadPoolExecutor(max_workers=2) as pool:
         results = list(pool.map(lambda source: syntax.check(flags, source.read_text()), sources))
-    failures = [(source, result) for source, result in zip(sources, results) if result.returncode]
-    for source, result in failures:
-        print(f"{source} does not compile:\n{result.stderr}")
-    print(f"{len(sources) - len(failures)} of {len(sources)} sources compile")
-    return 1 if failures or not sources else 0
+    return syntax.report(sources, results, "does not compile", "sources compile")
 
 
 if __name__ == "__main__":

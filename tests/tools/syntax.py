@@ -22,6 +22,15 @@ def without_files(command: list) -> list:
     return command[: command.index("-o")]
 
 
+def report(names: list, results: list, complaint: str, what: str) -> int:
+    """Prints whose result is a failure and why, and how many are none. 1 where any is, or nobody is."""
+    failures = [(name, result) for name, result in zip(names, results) if result.returncode]
+    for name, result in failures:
+        print(f"{name} {complaint}:\n{result.stderr}")
+    print(f"{len(results) - len(failures)} of {len(names)} {what}")
+    return 1 if failures or not names else 0
+
+
 def check(flags: list, text: str) -> subprocess.CompletedProcess:
     """Compiles `text` as a C++ file that has no name, with -fsyntax-only."""
     command = [*flags, "-fsyntax-only", "-fdiagnostics-color=never", "-x", "c++", "-"]

@@ -6,6 +6,10 @@
 
 namespace scandsl {
 
+constexpr bool is_number(const program& p, node_id id, double value) {
+  return p.nodes[id].op == opcode::constant && p.nodes[id].value == value;
+}
+
 /// A program while it is copied, node by node, through a builder. Axes, tensors and parameters keep their
 /// indices; nodes and scans are mapped.
 struct rewriting {

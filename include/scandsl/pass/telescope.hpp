@@ -41,9 +41,6 @@ private:
     const node& n = at(id);
     return n.op == op && n.target == scan && n.component == component;
   }
-  constexpr bool is_number(node_id id, double value) const {
-    return at(id).op == opcode::constant && at(id).value == value;
-  }
   /// Calls f(x, y) and f(y, x) for the operands of a sum or product until it says true.
   template <class Op, class F> constexpr bool either_way(node_id id, F f) const {
     return either_way<Op>(at(id), f);
@@ -71,7 +68,7 @@ private:
           return is_value(x, opcode::carry, scan, 1) && is_value(y, opcode::scan, scan, 1);
         });
       };
-      if (is_apply<primitive::divide_op>(share) && is_number(select.operand[1], 1.0) &&
+      if (is_apply<primitive::divide_op>(share) && is_number(p_, select.operand[1], 1.0) &&
           from_before(shrink, 0) && compares(equal) && from_before(share, 1))
         found = scan;
       return found >= 0;
@@ -107,7 +104,7 @@ private:
              });
     });
     return product && sum && s.identity[a] == 1.0 && s.identity[b] == 0.0 &&
-           (s.initial[a] == no_node || is_number(s.initial[a], 1.0));
+           (s.initial[a] == no_node || is_number(p_, s.initial[a], 1.0));
   }
 
   static constexpr term sum_value(rewriting& copy, opcode op, int log_sum) {
@@ -160,7 +157,7 @@ private:
     const node& n = at(id);
     if (e.g != no_node && e.flag == no_node && id == e.g) return after;
     if (e.flag != no_node && is_apply<primitive::select_op>(n) && n.operand[0] == e.flag &&
-        n.operand[e.when ? 1 : 2] == e.g && is_number(n.operand[e.when ? 2 : 1], 0.0))
+        n.operand[e.when ? 1 : 2] == e.g && is_number(p_, n.operand[e.when ? 2 : 1], 0.0))
       return by_flag(copied(copy, e.flag), e.when, after, before);
     return copied(copy, id) * (1.0 / sum_value(copy, opcode::scan, terms_[index].log_sum)) + before;
   }

@@ -28,13 +28,10 @@ constexpr int axis_of_share(const program& p, node_id id, node_id x) {
 /// 0 where x is -inf, else a product with a share of x.
 constexpr bool masks_share(const program& p, const node& n) {
   if (!is_apply<primitive::select_op>(n)) return false;
-  const auto is_number = [&](node_id id, double value) {
-    return p.nodes[id].op == opcode::constant && p.nodes[id].value == value;
-  };
   const node& asked = p.nodes[n.operand[0]];
-  if (!is_apply<primitive::equal_op>(asked) || !is_number(n.operand[1], 0.0)) return false;
+  if (!is_apply<primitive::equal_op>(asked) || !is_number(p, n.operand[1], 0.0)) return false;
   for (int k = 0; k < 2; ++k)
-    if (is_number(asked.operand[k], -std::numeric_limits<double>::infinity()))
+    if (is_number(p, asked.operand[k], -std::numeric_limits<double>::infinity()))
       return axis_of_share(p, n.operand[2], asked.operand[1 - k]) >= 0;
   return false;
 }

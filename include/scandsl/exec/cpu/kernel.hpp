@@ -95,13 +95,10 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
     std::int64_t step;
     Carries& carries;
 
-    /// Where stream K and what goes to store S are at the step; and stream K where it is written.
+    /// Where stream K is at the step.
     template <int K> C* stream() const { return fetched(frame.streams[K]); }
-    template <int S> C* store() const { return fetched(frame.stores[S]); }
-    template <int K> C* keep() const { return address(frame.streams[K]); }
-    C* address(const pack_stream<C>* of) const { return of[lanes].data + step * of[lanes].step; }
     C* fetched(const pack_stream<C>* of) const {
-      C* const at = address(of);
+      C* const at = of[lanes].data + step * of[lanes].step;
       prefetch(at, ahead(of[lanes]));
       return at;
     }

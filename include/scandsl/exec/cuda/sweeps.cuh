@@ -69,7 +69,7 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
     auto now =
         threads.template tile_at<all_sweeps>(thread, {0, static_cast<int>(thread.high)}, a.reversed[0]);
     if constexpr (decltype(now)::in_stage) {
-      now.prefetch(stage_of_tile());
+      now.prefetch(first_stage());
       __pipeline_commit();
     } else {
       now.load();
@@ -107,7 +107,7 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
       with_heading<group, S>(a, [&]<bool Back>(std::bool_constant<Back>) {
         if constexpr (Tile::in_stage && S == 0) {
           __pipeline_wait_prior(0);
-          now.stay_in(stage_of_tile());
+          now.stay_in(first_stage());
         }
         fits = base::template scan_fast<S, total_wanted<S>, Back>(now, before, true);
         if (!fits) return;
@@ -163,7 +163,7 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
   }
 
 private:
-  __device__ __forceinline__ unsigned char* stage_of_tile() const {
+  __device__ __forceinline__ unsigned char* first_stage() const {
     return shared + base::exchange_bytes(a.lane_threads);
   }
   __device__ __forceinline__ void all_sweeps_in_order() {
@@ -223,7 +223,7 @@ private:
   }
 
   template <int S, bool Back> __device__ __forceinline__ bool stream_sweep(const stretch_of_lanes& range) {
-    unsigned char* const stages = shared + base::exchange_bytes(a.lane_threads);
+    unsigned char* const stages = first_stage();
     const auto numbered = [&](std::int64_t i) { return Back ? range.tiles - 1 - i : i; };
     // A stage that threads share is there when all have waited for it, and free when all have read it.
     const bool shares = Arrangement::place::can_share && a.shares_stages;
