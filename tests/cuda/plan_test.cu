@@ -341,12 +341,42 @@ TEST_CASE("rows of several sweeps that end within a vector have kernels of their
   const auto of_rows = [](std::int64_t length) {
     return plan<normalised>(h200, x = shape<bfloat16>(4096, length), y = shape<bfloat16>(4096, length));
   };
-  for (const std::int64_t length : {1, 7, 1001, 20001, 50257}) CHECK(of_rows(length).kernels[0].plan.ragged);
+  for (const std::int64_t length : {1, 7, 1001}) CHECK(of_rows(length).kernels[0].plan.ragged);
   for (const std::int64_t length : {8, 1000, 50264}) CHECK_FALSE(of_rows(length).kernels[0].plan.ragged);
-  CHECK(of_rows(50257).kernels[0].plan.clustered);
   // Of one sweep, what comes behind a row's end is left out.
   const auto scan = plan<rows>(h200, x = shape<bfloat16>(4096, 1001), y = shape<bfloat16>(4096, 1001));
   CHECK_FALSE(scan.kernels[0].plan.ragged);
+}
+
+TEST_CASE("rows that are read twice wait in shared memory, where they are longer than a warp's registers",
+          "[cuda][plan]") {
+  const auto of_rows = [](std::int64_t length, cuda_device device = h200) {
+    return plan<normalised>(device, x = shape<bfloat16>(4096, length), y = shape<bfloat16>(4096, length))
+        .kernels[0]
+        .plan;
+  };
+  for (const std::int64_t length : {8, 1000, 1024, 1001}) CHECK_FALSE(of_rows(length).staged);
+  for (const auto& [length, threads] :
+       {std::pair{1032, 32}, {1025, 32}, {4096, 32}, {4104, 64}, {32768, 256}}) {
+    CAPTURE(length);
+    CHECK(of_rows(length).staged);
+    CHECK(of_rows(length).lane_threads == threads);
+    CHECK_FALSE(of_rows(length).clustered);
+  }
+  for (const auto& [length, threads] : {std::pair{50257, 512}, {131072, 1024}, {1 << 20, 4096}}) {
+    CAPTURE(length);
+    CHECK(of_rows(length).staged);
+    CHECK(of_rows(length).lane_threads == threads);
+    CHECK(of_rows(length).clustered);
+  }
+  // Longer ones than shared memory, and where there are no clusters, those longer than a block's.
+  CHECK_FALSE(of_rows(2 << 20).staged);
+  CHECK(of_rows(100'000, {132, 1}).staged);
+  CHECK_FALSE(of_rows(100'000, {132, 1}).clustered);
+  CHECK_FALSE(of_rows(131072, {132, 1}).staged);
+  const std::string text =
+      explain(plan<normalised>(h200, x = shape<bfloat16>(4096, 8192), y = shape<bfloat16>(4096, 8192)));
+  CHECK(text.find("rows, 64 threads each, one tile of 8192 steps in shared memory") != std::string::npos);
 }
 
 TEST_CASE("what lies between two kernels is held once", "[cuda][plan]") {

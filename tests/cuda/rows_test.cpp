@@ -227,14 +227,31 @@ TEST_CASE("rows that end within a tile, and within a vector", "[cuda][rows]") {
     }
 }
 
+TEST_CASE("rows that are read twice, in shared memory", "[cuda][rows]") {
+  // Of one warp and of several, of a block and of a cluster's, and longer; wherever a row begins and ends.
+  for (const std::int64_t steps : {1025, 1032, 2047, 2048, 3001, 4096, 4103, 8191, 8192, 20001, 32768, 50257,
+                                   131072, 140001, 400003, 700000}) {
+    const std::int64_t count = steps < 10000 ? 11 : 3;
+    for (const data kind : {data::plain, data::wide, data::masked, data::rising}) {
+      CAPTURE(steps, static_cast<int>(kind));
+      for (const bool in_place : {false, true}) {
+        CAPTURE(in_place);
+        const how options{.in_place = in_place};
+        CHECK(error_of<long_softmax, float>({count, steps, kind}, options) < 1e-5);
+        CHECK(error_of<long_softmax, bfloat16>({count, steps, kind}, options) < 0x1p-8);
+      }
+    }
+  }
+}
+
 TEST_CASE("gradients of rows and strips of one tile and of several, for compute-sanitizer", "[.sanitize]") {
   struct lanes {
     std::int64_t count, steps;
     bool strided;
   };
   for (const auto [count, steps, strided] :
-       {lanes{40, 264, false}, lanes{3, 1000, false}, lanes{2, 20001, false}, lanes{72, 50, true},
-        lanes{72, 450, true}})
+       {lanes{40, 264, false}, lanes{3, 1000, false}, lanes{3, 4099, false}, lanes{2, 20001, false},
+        lanes{2, 40001, false}, lanes{72, 50, true}, lanes{72, 450, true}})
     for (const double backwards : {0.0, 1.0}) {
       CAPTURE(count, steps, strided, backwards);
       const how options{.backwards = backwards, .strided = strided};

@@ -103,12 +103,11 @@ SPILLS = [
     # Positional encodings are not tuned: a product's sine and cosine for each of a thread's elements.
     ("lrpe_cosine.*", 128),
     ("md_lrpe_cosine*", 96),
-    # 48 registers a thread, for five blocks: one of four, which spill nothing, took 7 % longer.
-    ("linear_cross_entropy.plain_token_gradient * one_tile row<8, 4, 0>", 24),
     ("linear_cross_entropy*", 12),
 ]
 # Instructions an element of kernels of the sample: those of the shortest loop that brings elements from
 # global memory, or of all of a kernel that has none. (All that is written there, seldom gone through or not.)
+# Of staged rows those of all loops that bring elements from there or from shared memory.
 # The counts are nvcc 13.0's, written by --record, and may be off by a twelfth.
 COUNTS = Path(__file__).resolve().parents[1] / "golden/kernel_instructions.json"
 PER_ELEMENT = {
@@ -196,7 +195,7 @@ def short_name(symbol: str) -> tuple:
     where, elements_held = "", 0
     if arrangement:
         elements_held = math.prod(int(each) for each in arrangement[2].split(", ")[:2])
-        row_kind = {"1": " repeats", "2": " ragged"}.get(arrangement[3], "")
+        row_kind = {"1": " repeats", "2": " ragged", "3": " staged"}.get(arrangement[3], "")
         where = f"{arrangement[1]}<{arrangement[2]}>{row_kind}"
     return kind, f"{op} {elements} {kind.removesuffix('_kernel')} {where}".rstrip(), elements_held
 
@@ -234,17 +233,22 @@ class Code:
     """A kernel's own instructions: which bring elements, and where loops are."""
 
     brings: list = field(default_factory=list)
+    holds: list = field(default_factory=list)  # ... or read them in shared memory
     labels: dict = field(default_factory=dict)  # the instruction that a label is in front of
     loops: list = field(default_factory=list)  # from which instruction to which, the last one included
 
     def add(self, instruction: str, branch: Optional[re.Match]) -> None:
         self.brings.append(re.match(r"(LDG|LDGSTS)\b", instruction) is not None and "128" in instruction)
+        self.holds.append(re.match(r"(LDGSTS|LDS)\b", instruction) is not None and "128" in instruction)
         if branch and branch[1] in self.labels:
             self.loops.append((self.labels[branch[1]], len(self.brings)))
 
     def instructions_of_loop(self) -> int:
         loops = [(end - begin) for begin, end in self.loops if any(self.brings[begin:end])]
         return min(loops, default=len(self.brings))
+
+    def instructions_of_stage(self) -> int:
+        return sum(end - begin for begin, end in self.loops if any(self.holds[begin:end]))
 
 
 def read_code(listing: str, kernels: dict) -> None:
@@ -275,7 +279,8 @@ def read_code(listing: str, kernels: dict) -> None:
             count(kernel, *match[1].split("."))
             code.add(match[1], BRANCH.search(line))
     for symbol, each in codes.items():
-        kernels[symbol].instructions = each.instructions_of_loop()
+        staged = kernels[symbol].name.endswith(" staged")
+        kernels[symbol].instructions = each.instructions_of_stage() if staged else each.instructions_of_loop()
 
 
 

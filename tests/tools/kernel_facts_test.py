@@ -147,6 +147,11 @@ class Written(unittest.TestCase):
             add(count - 2)
             add(1, "BRA", label)
         self.assertEqual(code.instructions_of_loop(), 5)  # the third brings four bytes at a time
+        code.labels[".L_4"] = len(code.brings)
+        add(1, "LDS.128 R0")
+        add(1)
+        add(1, "BRA", ".L_4")
+        self.assertEqual(code.instructions_of_stage(), 5 + 3)  # of staged rows both loops
 
     def test_tables(self):
         pattern, most = kernel_facts.SPILLS[0]
@@ -191,10 +196,12 @@ class Written(unittest.TestCase):
             kernel = f"{here}::typed_kernel<{group}, {types}>"
             row = f"{here}::row<{kernel}, 4, 2, -1, false, ({here}::row_kind)0>"
             ragged = f"{here}::row<{kernel}, 4, 2, -3, false, ({here}::row_kind)2>"
+            staged = f"{here}::row<{kernel}, 8, 1, -2, false, ({here}::row_kind)3>"
             strip = f"{here}::strip<{kernel}, 4, 2, 256, true>"
             for kind, arrangements, name in [
                 ("one_tile_kernel", row, "one_tile row<4, 2, -1>"),
                 ("one_tile_kernel", ragged, "one_tile row<4, 2, -3> ragged"),
+                ("one_tile_kernel", staged, "one_tile row<8, 1, -2> staged"),
                 ("stream_kernel", strip, "stream strip<4, 2, 256>"),
                 ("walk_kernel", f"{strip}, {row}", "walk"),
             ]:

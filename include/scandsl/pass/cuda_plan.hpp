@@ -58,10 +58,12 @@ struct cuda_row_policy {
   /// bytes on their way, and registers spill with more than that.
   static constexpr int blocks_resident_of_one_tile = 3, held_bytes_of_three = 64;
   /// Of tiles that wait in shared memory: registers then hold a vector, so that there are more blocks, of
-  /// which some load and some compute. With as many bytes a thread as above, and with more. (Cross entropy of
-  /// 8192 classes, 64 bytes: .78 of a copy in registers, in shared memory with 4, 5 and 6 blocks .79, .86,
-  /// .76. Of 32768, in clusters, 128 bytes: .69 in registers, else .86, .82, .68.)
-  static constexpr int blocks_resident_of_stages = 5, blocks_resident_of_large_stages = 4;
+  /// which some load and some compute.
+  static constexpr int blocks_resident_of_stages = 4;
+  /// Vectors of a thread that a row has more threads for, or a cluster more blocks, as long as it can.
+  static constexpr int staged_vectors = 16;
+  /// Of a block's shared memory, for what threads exchange.
+  static constexpr int bytes_beside_stages = 4096;
   /// Steps a thread holds: what it does once (finding its row) then weighs little. Fewer where states are
   /// large, or where what is held would take more registers than this.
   static constexpr int elements = 32;
@@ -174,7 +176,8 @@ struct cuda_tile_shape {
   int row_stage_bytes = 0;                                ///< of a block that walks rows of several tiles
   bool strips = true;           ///< there are kernels for strips; else everything goes along rows
   bool rows = true;             ///< there are kernels for rows; else everything goes along strips
-  bool ragged_rows = false;     ///< there are some for rows that end within vectors
+  bool ragged_rows = false;     ///< there are some for rows that end within vectors,
+  bool staged_rows = false;     ///< and some that hold a row of any length in shared memory
   int repeat_vectors = 0;       ///< a thread of rows that share what is computed for them; 0: there are none
   std::uint32_t shared_of = 0;  ///< tensors, as bits, of which that is computed
   bool parts = false;           ///< pieces are reduced each by itself, and then joined
@@ -197,6 +200,7 @@ struct cuda_kernel_plan {
   std::int64_t carry_interval = 0;  ///< carries are left, or found, before every so many steps; 0: none are
   bool clustered = false;           ///< the blocks of a cluster hold a row
   bool ragged = false;              ///< rows end within vectors
+  bool staged = false;              ///< a row waits in shared memory
   int repeats = 1;                  ///< rows that a thread takes one after the other, along `repeated`, which
   dimension repeated;               ///< share what does not vary there
   std::int64_t lookback_tiles = 0;  ///< more than 0: a look-back, with so many tiles of each lane
@@ -395,17 +399,50 @@ inline void consider_parts(const program& p, const walk_table& table, cuda_kerne
 
 namespace detail {
 
+/// Whether rows go without restarting from end to end, so that a tile may be all there is of each.
+inline bool has_whole_rows(const program& p, const cuda_kernel_plan& plan) {
+  const bool restarts = plan.chunk > 0 && plan.chunk_dimension < 0;
+  return p.scans.count > 0 && !plan.packed && !restarts && plan.nest.walk.size() == 1;
+}
+inline int most_blocks_of_cluster(const cuda_device& device) {
+  return std::bit_floor(
+      static_cast<unsigned>(std::clamp(device.cluster_blocks, 1, cuda_row_policy::most_blocks)));
+}
+
 /// Whether the blocks of a cluster hold a row, which is longer than a block's tile.
 inline bool can_be_clustered(const program& p, const cuda_kernel_plan& plan, const cuda_tile_shape& shape,
                              const cuda_device& device, std::int64_t length) {
-  const std::int64_t tile = std::int64_t{cuda_row_policy::threads} * shape.row_steps * shape.row_vectors;
-  const bool restarts = plan.chunk > 0 && plan.chunk_dimension < 0;
-  const std::int64_t most_blocks = static_cast<std::int64_t>(std::bit_floor(
-      static_cast<unsigned>(std::clamp(device.cluster_blocks, 1, cuda_row_policy::most_blocks))));
+  const std::int64_t tile = std::int64_t{cuda_row_policy::threads} * shape.row_steps * shape.row_vectors,
+                     most_blocks = most_blocks_of_cluster(device);
   const std::int64_t of_cluster =
       most_blocks * cuda_row_policy::threads * shape.row_steps * shape.cluster_vectors;
-  return shape.clusters && most_blocks > 1 && p.scans.count > 0 && !plan.packed && !restarts &&
-         plan.nest.walk.size() == 1 && length > tile && length <= of_cluster;
+  return shape.clusters && most_blocks > 1 && has_whole_rows(p, plan) && length > tile &&
+         length <= of_cluster;
+}
+
+/// What a thread has in shared memory of a staged row.
+inline std::int64_t staged_bytes_of_thread(std::int64_t length, int threads, int width) {
+  const std::int64_t apart = std::int64_t{threads} * width, bytes_of_vector = 16;
+  return (length + apart - 1) / apart * bytes_of_vector;
+}
+/// Has rows that are longer than a warp's registers, and are read twice, wait in shared memory.
+inline bool stage_rows(const program& p, cuda_kernel_plan& plan, const cuda_tile_shape& shape,
+                       const cuda_device& device, std::int64_t length) {
+  using policy = cuda_row_policy;
+  if (!shape.staged_rows || !has_whole_rows(p, plan) ||
+      length <= std::int64_t{32} * shape.row_steps * shape.row_vectors)
+    return false;
+  const std::int64_t of_thread = std::int64_t{policy::staged_vectors} * shape.row_steps;
+  const int threads = std::max(32, power_of_two_above((length + of_thread - 1) / of_thread,
+                                                      policy::threads * most_blocks_of_cluster(device)));
+  const std::int64_t bytes = staged_bytes_of_thread(length + shape.row_steps, threads, shape.row_steps) *
+                             std::min(threads, policy::threads);
+  if (bytes + policy::bytes_beside_stages > device.shared_bytes) return false;
+  plan.staged = true;
+  plan.ragged = false;
+  plan.clustered = threads > policy::threads;
+  plan.lane_threads = threads;
+  return true;
 }
 
 /// Threads along a row of more tiles than one, where there are rows enough to keep the device busy with few:
@@ -504,6 +541,7 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
     plan.lane_threads =
         detail::power_of_two_above((length + a_thread - 1) / a_thread, cuda_row_policy::threads);
     plan.lane_threads = std::max(plan.lane_threads, plan.packed ? 32 : shape.fewest_row_threads);
+    if (detail::stage_rows(p, plan, shape, device, length)) return plan;
     if (detail::can_be_clustered(p, plan, shape, device, length)) {
       const std::int64_t held = shape.row_steps * shape.cluster_vectors;
       plan.lane_threads =

@@ -75,7 +75,7 @@ inline std::string arrangement_text(const cuda_kernel_summary& k) {
           ? joined(", ", k.plan.repeats, " rows one after the other that share what is computed")
           : "";
   return joined("    ", shape, ", ", k.one_tile ? "one tile of " : "tiles of ", k.tile_steps, " steps",
-                sharing, "\n");
+                k.plan.staged ? " in shared memory" : "", sharing, "\n");
 }
 
 inline std::string sweep_text(const cuda_kernel_summary& k, int i) {

@@ -16,10 +16,13 @@ inline void check(cudaError_t status, const char* what) {
                      "see the CUDA runtime's description of that error");
 }
 
-/// Whether one tile is all there is of every lane.
+/// Whether one tile is all there is of every lane, and whether a kernel takes it for that.
 template <class Arrangement, class A> bool fits_one_tile(const A& a) {
-  return !Arrangement::has_streams || (a.offsets == nullptr && (a.chunk_dimension >= 0 ? a.chunk : a.steps) <=
-                                                                   Arrangement::tile_steps(a.lane_threads));
+  return !Arrangement::has_streams ||
+         (a.offsets == nullptr && steps_of_lane(a) <= Arrangement::tile_steps(a.lane_threads));
+}
+template <class Arrangement, class A> bool runs_one_tile(const A& a) {
+  return Arrangement::has_one_tile && fits_one_tile<Arrangement>(a);
 }
 
 struct launch_shape {
@@ -76,6 +79,8 @@ using row_of = row<K, tile_policy<K>::width,
 template <class K, int RowThreads>
 using repeated_row_of =
     row<K, tile_policy<K>::width, tile_policy<K>::repeat_vectors, RowThreads, false, row_kind::repeats>;
+template <class K, int RowThreads>
+using staged_row_of = row<K, tile_policy<K>::width, 1, RowThreads, false, row_kind::staged>;
 template <class K, int RowThreads> using ragged_row_of = row_of<K, RowThreads, row_kind::ragged>;
 /// What walk_kernel has for lanes that lie side by side, and for rows.
 template <class K>
@@ -102,15 +107,15 @@ template <class K, class Arrangement> void launch_walk(typename K::arguments& a,
     kernel = stream_kernel<fast, fast_arrangement>;
     shared += 2 * walk::stage_bytes;
   } else {
-    a.one_tile = fits_one_tile<Arrangement>(a);
+    a.one_tile = runs_one_tile<Arrangement>(a);
     if constexpr (Arrangement::has_streams) {
       kernel = stream_kernel<fast, fast_arrangement>;
       if (!a.one_tile) shared += 2 * walk::stage_bytes;
     }
-    if constexpr (!Arrangement::streams_one_tile)
+    if constexpr (Arrangement::has_one_tile && !Arrangement::streams_one_tile)
       if (a.one_tile) {
         kernel = one_tile_kernel<fast, fast_arrangement>;
-        if constexpr (fast_arrangement::place::in_stage) shared += walk::one_tile_stage_bytes;
+        if constexpr (fast_arrangement::in_stage) shared += fast_arrangement::staged_bytes(a);
       }
   }
   int cluster = 0;
@@ -170,6 +175,7 @@ template <class K> cuda_tile_shape tile_shape() {
   shape.strips = !K::group::only_rows;
   shape.rows = !K::group::only_strips;
   shape.ragged_rows = policy::ragged_rows;
+  shape.staged_rows = policy::staged_rows;
   if constexpr (policy::repeat_vectors > 0) {
     shape.repeat_vectors = policy::repeat_vectors;
     shape.shared_of = sharing_of<typename K::group>.tensors;
@@ -239,9 +245,14 @@ auto with_arrangement(const cuda_kernel_plan& plan, const typename K::arguments&
   } else {
     if constexpr (!K::group::only_rows)
       if (plan.arrangement == cuda_arrangement::strip) return f(std::type_identity<strip_of<K>>{});
+    if constexpr (tile_policy<K>::staged_rows)
+      if (plan.staged)
+        return plan.clustered ? f(std::type_identity<staged_row_of<K, whole_blocks>>{})
+                              : f(std::type_identity<staged_row_of<K, whole_warps>>{});
     if constexpr (tile_policy<K>::ragged_rows)
       if (a.ragged) {
-        if (plan.clustered) return f(std::type_identity<ragged_row_of<K, whole_blocks>>{});
+        if constexpr (tile_policy<K>::clusters)
+          if (plan.clustered) return f(std::type_identity<ragged_row_of<K, whole_blocks>>{});
         using walked = ragged_row_of<K, whole_warps>;
         return fits_one_tile<walked>(a) ? f(std::type_identity<ragged_row_of<K, any_threads>>{})
                                         : f(std::type_identity<walked>{});
@@ -251,9 +262,9 @@ auto with_arrangement(const cuda_kernel_plan& plan, const typename K::arguments&
         return a.lane_threads < 32 ? f(std::type_identity<repeated_row_of<K, part_of_warp>>{})
                                    : f(std::type_identity<repeated_row_of<K, whole_warps>>{});
     if constexpr (tile_policy<K>::fewest_row_threads < 32) {
-      using walked = row_of<typename K::framed, whole_warps>;
-      // (Tiles of a warp wait in registers: 1024 classes of cross entropy .76 of a copy, else .65.)
-      if (a.lane_threads < 32 || (walked::in_stage && a.lane_threads == 32 && fits_one_tile<walked>(a)))
+      // Rows of a warp are not staged (1024 classes of cross entropy: .67 of a copy, staged .64).
+      if (a.lane_threads < 32 ||
+          (tile_policy<K>::staged_rows && a.lane_threads == 32 && fits_one_tile<row_of<K, whole_warps>>(a)))
         return f(std::type_identity<row_of<K, part_of_warp>>{});
     }
     if constexpr (tile_policy<K>::clusters)

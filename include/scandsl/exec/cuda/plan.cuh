@@ -31,8 +31,8 @@ cuda_kernel_summary summarise(const program& p, const walk_table& table, const p
   auto a = make_arguments<K>(result.plan, p, table, bound, space);
   const std::int64_t saved = saved_bytes<K>(result.plan, a);
   with_arrangement<K>(result.plan, a, [&]<class A>(std::type_identity<A>) {
-    result.tile_steps = A::tile_steps(a.lane_threads);
-    result.one_tile = policy::streams && result.plan.lookback_tiles == 0 && fits_one_tile<A>(a);
+    result.tile_steps = A::in_stage ? static_cast<int>(steps_of_lane(a)) : A::tile_steps(a.lane_threads);
+    result.one_tile = policy::streams && result.plan.lookback_tiles == 0 && runs_one_tile<A>(a);
   });
   for_each_index(std::make_integer_sequence<int, sweep_count<group>>{}, [&]<int S>(index_constant<S>) {
     cuda_sweep_summary sweep;

@@ -1,6 +1,6 @@
 #pragma once
 #include "scandsl/exec/cuda/barriers.cuh"
-#include "scandsl/exec/cuda/tile.cuh"
+#include "scandsl/exec/cuda/staged_tile.cuh"
 
 /// The arrangement for lanes whose steps lie side by side in memory (the scanned axis is contiguous): a
 /// thread holds `Vectors` vectors of `Width` consecutive steps of one lane. A warp instruction covers 32
@@ -19,8 +19,9 @@ namespace scandsl::cuda_detail {
 /// of these. Rolled: of what is seldom run.
 inline constexpr int whole_warps = 0, part_of_warp = -1, whole_blocks = -2, any_threads = -3;
 /// What is not common to all rows: Repeats, a thread takes several that share what is computed for them, one
-/// after the other; Ragged, of several sweeps, they may end within a vector, so that steps are masked.
-enum class row_kind { plain, repeats, ragged };
+/// after the other; Ragged, of several sweeps, they may end within a vector, so that steps are masked;
+/// Staged, what is read twice waits in shared memory, and the row's length is any.
+enum class row_kind { plain, repeats, ragged, staged };
 template <class K, int Width, int Vectors, int RowThreads, bool Rolled = false,
           row_kind Kind = row_kind::plain>
 struct row {
@@ -29,14 +30,17 @@ struct row {
   static constexpr int lanes = 1, runs = Vectors,
                        threads = RowThreads > 0 ? RowThreads : cuda_row_policy::threads;
   static constexpr bool clustered = RowThreads == whole_blocks;
-  static constexpr bool repeats = Kind == row_kind::repeats;
+  static constexpr bool repeats = Kind == row_kind::repeats, in_stage = Kind == row_kind::staged;
   template <class Other> using of = row<Other, Width, Vectors, RowThreads, Rolled, Kind>;
   /// Of what is seldom run: smaller tiles, where carries are not saved by tiles, else rolled loops.
   template <class Other>
   using slow_of = row<Other, Width, (sweep_count<group> == 1 && Vectors > 1 ? Vectors / 2 : Vectors),
                       RowThreads == whole_warps || RowThreads == part_of_warp ? any_threads : RowThreads,
                       !leaves_wide_data<Other> || (sweep_count<group> > 1)>;
-  static constexpr bool has_streams = RowThreads >= 0 && !repeats;  ///< else a row is one tile
+  static constexpr bool has_streams = RowThreads >= 0 && !repeats && !in_stage;  ///< else a row is one tile
+  /// What rows are staged for has no other kernel for one tile of several warps.
+  static constexpr bool has_one_tile =
+      !(reads_twice<K> && Kind == row_kind::plain && RowThreads == whole_warps);
   /// Else one tile has a kernel of its own, of more blocks.
   static constexpr bool streams_one_tile = Kind == row_kind::ragged && has_streams;
   static constexpr bool keeps_carries = false;
@@ -46,14 +50,9 @@ struct row {
   /// matter; its registers do.)
   static constexpr bool may_lack_vectors = RowThreads <= 0;
   static constexpr int blocks_resident = cuda_row_policy::blocks_resident;
-  /// What the thread holds of a tile that is read twice waits in shared memory.
-  static constexpr bool in_stage = reads_twice<K> && Kind == row_kind::plain && !Rolled &&
-                                   (RowThreads == whole_warps || RowThreads == whole_blocks);
   static constexpr int blocks_resident_of_one_tile(int held_bytes) {
     using policy = cuda_row_policy;
-    if (in_stage)
-      return held_bytes <= policy::held_bytes_of_three ? policy::blocks_resident_of_stages
-                                                       : policy::blocks_resident_of_large_stages;
+    if (in_stage) return policy::blocks_resident_of_stages;
     return repeats && held_bytes <= policy::held_bytes_of_four    ? policy::blocks_resident_of_repeats
            : repeats || held_bytes <= policy::held_bytes_of_three ? policy::blocks_resident_of_one_tile
                                                                   : blocks_resident;
@@ -63,7 +62,8 @@ struct row {
   struct place {
     static constexpr int runs = Vectors, length = Width, vectors = Vectors, width = Width,
                          threads = row::threads, lane_count = 1;
-    static constexpr bool repeats = row::repeats, ragged = Kind == row_kind::ragged, in_stage = row::in_stage;
+    static constexpr bool repeats = row::repeats, ragged = Kind == row_kind::ragged;
+    using lane_state = row::lane_state;
     static constexpr bool can_flip = true, vector_is_step = false, rolled = Rolled, can_share = false;
     static constexpr __device__ __forceinline__ int run_of(int v, int) { return v; }
     static constexpr __device__ __forceinline__ int step_of(int, int e) { return e; }
@@ -211,10 +211,25 @@ struct row {
     found.template find<Packed>((block << log2_rows) + (static_cast<int>(threadIdx.x) >> log2_row), sequence);
   }
 
+  /// Shared memory of a block for what is staged of its rows.
+  static std::size_t staged_bytes(const typename K::arguments& a) {
+    std::int64_t steps = steps_of_lane(a);
+    if (a.tensor[staged_tile<K, place>::input].mode != access::vector) steps += Width - 1;  // begins anywhere
+    return static_cast<std::size_t>(detail::staged_bytes_of_thread(steps, a.lane_threads, Width)) *
+           static_cast<std::size_t>(block_size(a));
+  }
+
   template <int S, bool Anywhere = false>
-  __device__ __forceinline__ tile<K, S, place, Anywhere> tile_at(const lane_state& of, const stretch& where,
-                                                                 bool reversed) const {
+  __device__ __forceinline__ auto tile_at(const lane_state& of, const stretch& where, bool reversed) const {
     const int in_row = this->in_row(), width = group_width();
+    if constexpr (in_stage)
+      return staged_tile<K, place>(of, where, in_row, block_threads(), reversed);
+    else
+      return row_tile<S, Anywhere>(of, where, reversed, in_row, width);
+  }
+  template <int S, bool Anywhere>
+  __device__ __forceinline__ tile<K, S, place, Anywhere>
+  row_tile(const lane_state& of, const stretch& where, bool reversed, int in_row, int width) const {
     const int warp = in_row >> 5, in_group = in_row & (width - 1);
     return tile<K, S, place, Anywhere>(of, where, (warp * Vectors * width + in_group) * Width, width * Width,
                                        reversed);

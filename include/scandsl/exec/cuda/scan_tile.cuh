@@ -18,7 +18,8 @@ template <class C>
 __device__ __forceinline__ bool set_frame(std::array<C, 2>& carry, std::type_identity_t<C> element,
                                           bool first) {
   auto& [m, s] = carry;
-  const float value = static_cast<float>(m + arithmetic<C>::log(s));
+  // (Of an empty carry without a logarithm: at a row's start a compiler knows that it is empty.)
+  const float value = s == C(0) ? -INFINITY : static_cast<float>(m + arithmetic<C>::log(s));
   const bool carries = value > -1e30F && value < 1e30F;  // neither infinite nor NaN
   const float wanted = !carries && first && value == -INFINITY ? static_cast<float>(element) : value;
   const float chosen = rintf(4.0F * wanted) * 0.25F;

@@ -31,6 +31,7 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
                                                    : cuda_strip_policy::resident_threads) /
       Threads;
   static constexpr int blocks_resident_of_one_tile(int) { return blocks_resident; }
+  static constexpr bool in_stage = false, has_one_tile = true;
   using lane_state = lane_group<K, Lanes>;
 
   /// Where the thread's part of one tile lies.
@@ -38,8 +39,7 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
     static constexpr int runs = Lanes, length = Steps, vectors = Steps, width = Lanes, threads = Threads,
                          lane_count = Lanes;
     static constexpr bool can_flip = false, vector_is_step = true, rolled = Rolled,
-                          can_share = sweep_count<group> > 1, repeats = false, ragged = false,
-                          in_stage = false;
+                          can_share = sweep_count<group> > 1, repeats = false, ragged = false;
     static constexpr __device__ __forceinline__ int run_of(int, int e) { return e; }
     static constexpr __device__ __forceinline__ int step_of(int v, int) { return v; }
     static constexpr __device__ __forceinline__ int vector_of(int, int step) { return step; }

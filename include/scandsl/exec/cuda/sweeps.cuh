@@ -49,10 +49,6 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
   static constexpr int stage_bytes =
       carries_in_stage + saved_numbers * lanes * Arrangement::threads * static_cast<int>(sizeof(saved_type));
 
-  /// Of a tile that is all there is of a lane, and waits in its stage.
-  static constexpr int one_tile_stage_bytes =
-      Arrangement::place::in_stage ? tile<K, all_sweeps, typename Arrangement::place, false>::stage_bytes : 0;
-
   /// Whether the carry behind a tile is wanted though no later tile needs it.
   template <int S> static constexpr bool total_wanted = uses_last<group, S> || scales_others<group>(S);
 
@@ -68,7 +64,7 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
     threads.template find<false>(blockIdx.x, thread);
     auto now =
         threads.template tile_at<all_sweeps>(thread, {0, static_cast<int>(thread.high)}, a.reversed[0]);
-    if constexpr (decltype(now)::in_stage) {
+    if constexpr (Arrangement::in_stage) {
       now.prefetch(first_stage());
       __pipeline_commit();
     } else {
@@ -104,11 +100,8 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
     for_each_index(sweep_numbers{}, [&]<int S>(index_constant<S>) {
       if (!fits) return;
       thread.template boundary<S>();
+      if constexpr (S == 0) arrive(now);
       with_heading<group, S>(a, [&]<bool Back>(std::bool_constant<Back>) {
-        if constexpr (Tile::in_stage && S == 0) {
-          __pipeline_wait_prior(0);
-          now.stay_in(first_stage());
-        }
         fits = base::template scan_fast<S, total_wanted<S>, Back>(now, before, true);
         if (!fits) return;
         now.template finish<S, true, Back>(before, thread.carry);
@@ -117,6 +110,10 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
     });
     if (fits) thread.template boundary<sweep_count<group>>();
     return fits;
+  }
+
+  template <class Tile> static __device__ __forceinline__ void arrive(Tile& now) {
+    if constexpr (Arrangement::in_stage) now.arrive();
   }
 
   /// Several tiles of the same lanes.

@@ -387,7 +387,7 @@ template <class K, stage_kind Kind, int Sweep, int Round, bool Framed, class Til
     return floor_quotient_at<group, I>(tile.thread.a, x, position...);
   }
   __device__ __forceinline__ bool exists() const {
-    return step < tile.steps(run) && Tile::lane_of(run) < tile.thread.valid;
+    return tile.has_step(run, step) && Tile::lane_of(run) < tile.thread.valid;
   }
   /// Of this step and lane in tensor T, in elements.
   template <int T> __device__ __forceinline__ std::int64_t offset() const {
@@ -446,7 +446,7 @@ template <class K, stage_kind Kind, int Sweep, int Round, bool Framed, class Til
         if (keeps_exponential<S> || advances) sum = next;
       } else if constexpr (is_tally<group>(S)) {  // of a tile in parts, or the slow ways, step by step
         C& sum = std::get<0>(state_of<S>(state));
-        const bool counts = (Framed && !Tile::has_parts) || step < tile.steps(run);
+        const bool counts = (Framed && !Tile::has_parts) || tile.has_step(run, step);
         sum = counts ? sum + std::get<0>(element) : sum;
       } else if constexpr (scale_of<group, S> >= 0) {  // a sum, to which what does not exist adds 0
         C& sum = std::get<0>(state_of<S>(state));
@@ -484,7 +484,7 @@ struct probe_memory : step_memory<K, stage_kind::aggregate, Sweep, 0, true, Tile
 template <class K, int Lanes> struct one_step {
   static constexpr int runs = Lanes, length = 1, vectors = 1, width = Lanes, threads = 0, lane_count = Lanes;
   static constexpr bool can_flip = false, vector_is_step = true, rolled = false, can_share = false,
-                        repeats = false, ragged = false, in_stage = false;
+                        repeats = false, ragged = false;
   static constexpr __device__ __forceinline__ int run_of(int, int e) { return e; }
   static constexpr __device__ __forceinline__ int step_of(int, int) { return 0; }
   static constexpr __device__ __forceinline__ int vector_of(int, int) { return 0; }

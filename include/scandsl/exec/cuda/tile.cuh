@@ -88,6 +88,7 @@ template <class Tile, bool Keeps = true> struct replayed_run {
   __device__ __forceinline__ explicit replayed_run(const Tile& of) : tile(of), thread(of.thread) {}
   static constexpr __device__ __forceinline__ int lane_of(int run) { return Tile::lane_of(run); }
   __device__ __forceinline__ int steps(int run) const { return tile.steps(run); }
+  __device__ __forceinline__ bool has_step(int run, int step) const { return tile.has_step(run, step); }
   __device__ __forceinline__ std::int64_t position(int run, int step) const {
     return tile.position(run, step);
   }
@@ -129,7 +130,6 @@ template <class Tile, bool Keeps = true> struct replayed_run {
 ///                       access reaches each
 ///   path(t)             else
 ///   ragged              steps are masked, though a vector is none
-///   in_stage            what is held of all sweeps' loads lies in a stage, not in registers
 ///   can_share           whether the block's threads may bring what a stage holds together
 ///   flipped()           whether a vector's elements then lie in memory the other way round (can_flip: ever)
 template <class K, int S, class Place, bool Anywhere> struct tile : Place {
@@ -250,26 +250,6 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
     for_each_index(sequence_of<walked_loads<group, S>>{},
                    [&]<int I>(index_constant<I>) { load_one<I, true>(stage); });
   }
-  static constexpr bool in_stage = S == all_sweeps && Place::in_stage;
-  unsigned char* own_stage = nullptr;  ///< where in_stage
-  template <int I> using held_type = held_element<typename K::template element<node_at<group, I>.target>, C>;
-  template <int I> __device__ __forceinline__ held_type<I>* in_own_stage(int v) const {
-    return reinterpret_cast<held_type<I>*>(own_stage + stage_offset<I> + own_in_stage<I>(v));
-  }
-  /// Takes what prefetch brought to a stage, and what no single access reaches too, as it lies there.
-  __device__ __forceinline__ void stay_in(unsigned char* memory) {
-    own_stage = memory;
-    for_each_index(sequence_of<walked_loads<group, S>>{}, [&]<int I>(index_constant<I>) {
-      if (is_plain(node_at<group, I>.target)) return;
-      load_one<I, true>(own_stage);
-#pragma unroll
-      for (int v = 0; v < vectors; ++v) held_of<I>(loads).vector[v].put(in_own_stage<I>(v));
-    });
-  }
-  /// Whether a tensor's elements are those that an access a vector reaches, one behind the other.
-  __device__ __forceinline__ bool is_plain(int t) const {
-    return this->thread.a.tensor[t].bound && this->whole(t) && !this->flipped() && this->has_all();
-  }
   /// Steps that do not exist hold 0, and what a log-sum takes -inf, so that sums need no masks (vanishes).
   static constexpr bool fills_missing = Place::vector_is_step && sweep_count<group> > 1 && !Anywhere;
   template <int I, class E> static __device__ __forceinline__ packed<E, width> nothing() {
@@ -291,20 +271,19 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
     constexpr node each = node_at<group, I>;
     constexpr tensor_decl declared = tensor_at<group, each.target>;
     const int v = Place::vector_of(run, step), e = Place::element_of(run, step);
-    C value;
-    if constexpr (in_stage) {
-      packed<held_type<I>, width> vector;
-      vector.load(in_own_stage<I>(v));
-      value = vector.template get<C>(e);
-    } else {
-      value = held_of<I>(loads).get(v, e);
-    }
+    const C value = held_of<I>(loads).get(v, e);
     if constexpr (declared.optional && !fallback_is_exact<I>)
       return this->thread.a.tensor[each.target].bound ? value : static_cast<C>(declared.fallback);
     else
       return value;
   }
 
+  __device__ __forceinline__ bool has_step(int run, int step) const {
+    if constexpr (requires { Place::begins_late; })
+      return step >= this->missing && step < this->steps(run);
+    else
+      return step < this->steps(run);
+  }
   /// Whether each run exists as a whole or not at all. Where vectors are steps, a mask of a step serves a
   /// vector; else it would be one an element, and such tiles are left to others.
   static constexpr bool has_parts = Place::vector_is_step || Place::ragged;
@@ -322,7 +301,6 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
   template <int Q, int Round, bool Framed, tile_mask Masked, bool Back = false, class Uniforms>
   __device__ __forceinline__ void fold(Uniforms& u, int run, const states<group, C>& before,
                                        states<group, C>& state) {
-    const int limit = this->steps(run);
     const replayed_run<tile> here = replay<Q, Framed>(run, before);
     const states<group, C> start = state;
     using memory = step_memory<K, stage_kind::aggregate, Q, Round, Framed, replayed_run<tile>>;
@@ -331,10 +309,10 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
     for_count<rolled, length>([&](int i) {
       const int step = Back ? length - 1 - i : i;
       // In a frame what does not exist is computed and left out: branches would keep values apart.
-      if (!Framed && !fills_missing && Masked == tile_mask::steps && !Back && step >= limit) return;
+      if (!Framed && !fills_missing && Masked == tile_mask::steps && !Back && !has_step(run, step)) return;
       typename fold_stage<Q>::template variables<C> v;
       const rotated_memory<memory, rotation<K, stage_kind::aggregate, Q, length>> at{
-          {here, run, step, state, Masked != tile_mask::steps || step < limit}, rotating[0]};
+          {here, run, step, state, Masked != tile_mask::steps || has_step(run, step)}, rotating[0]};
       fold_stage<Q>::evaluate(u, v, at);
       rotating[0].advance();
       if constexpr (keeps_common && Q == 0)
@@ -348,32 +326,58 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
               at.template masked<Scan>(fold_stage<Q>::template get<element>(u, v));
       });
     });
-    if (Masked == tile_mask::runs && limit == 0) state = start;
+    if (Masked == tile_mask::runs && this->steps(run) == 0) state = start;
   }
+
+  template <int Q, int N>
+  static constexpr int output_tensor =
+      store_at<group, stage_of<group, stage_kind::sweep, Q>.stores[N]>.tensor;
+  template <int Q> static constexpr int outputs_of = stage_of<group, stage_kind::sweep, Q>.stores.count;
+  template <class Sequence, int Q> struct output_slots;
+  template <int Q, int... N>
+  struct output_slots<std::integer_sequence<int, N...>, Q>
+      : held_slot<N, held<typename K::template element<
+                              store_at<group, stage_of<group, stage_kind::sweep, Q>.stores[N]>.tensor>,
+                          C, vectors, width>>... {};
+  template <int Q>
+  using outputs =
+      output_slots<std::make_integer_sequence<int, stage_of<group, stage_kind::sweep, Q>.stores.count>, Q>;
 
   /// Walks every run from the states before it, writes the outputs of sweep Q and adds what is tallied to
   /// what the thread has of the run's lane.
   template <int Q, bool Framed, bool Back = false>
   __device__ __forceinline__ void finish(const states<group, C> (&before)[runs],
                                          states<group, C> (&tally)[Place::lane_count]) {
-    constexpr int stores = stage_of<group, stage_kind::sweep, Q>.stores.count;
-    if constexpr (stores > 0 || has_tallies<group, Q>) {
+    if constexpr (finishes<Q>) {
       outputs<Q> written;
-      if constexpr (Place::vector_is_step && replays_any<group>(Q)) {
-        walk_lanes<Q, Framed, Back>(before, written, tally);
-      } else {
-        states<group, C> state[runs];
-#pragma unroll
-        for (int run = 0; run < runs; ++run) {
-          state[run] = before[run];
-          set_identity<group, tallies_in<group, Q>>(state[run]);
-        }
-        walk_vectors<Q, Framed, Back>(before, state, written);
-#pragma unroll
-        for (int run = 0; run < runs; ++run) add_tallies<Q>(run, state[run], tally);
-      }
+      compute<Q, Framed, Back>(before, tally, written);
       write_all<Q>(written);
     }
+  }
+  /// Whether sweep Q writes or tallies anything.
+  template <int Q> static constexpr bool finishes = outputs_of<Q> > 0 || has_tallies<group, Q>;
+  /// As finish, of outputs that are not written yet.
+  template <int Q, bool Framed, bool Back>
+  __device__ __forceinline__ void compute(const states<group, C> (&before)[runs],
+                                          states<group, C> (&tally)[Place::lane_count],
+                                          outputs<Q>& written) const {
+    if constexpr (Place::vector_is_step && replays_any<group>(Q)) {
+      walk_lanes<Q, Framed, Back>(before, written, tally);
+    } else {
+      states<group, C> state[runs];
+#pragma unroll
+      for (int run = 0; run < runs; ++run) {
+        state[run] = before[run];
+        set_identity<group, tallies_in<group, Q>>(state[run]);
+      }
+      walk_vectors<Q, Framed, Back>(before, state, written);
+#pragma unroll
+      for (int run = 0; run < runs; ++run) add_tallies<Q>(run, state[run], tally);
+    }
+  }
+  template <int Q> __device__ __forceinline__ void write_all(const outputs<Q>& written) const {
+    for_each_index(std::make_integer_sequence<int, outputs_of<Q>>{},
+                   [&]<int N>(index_constant<N>) { write<output_tensor<Q, N>>(held_of<N>(written)); });
   }
 
   /// The same in programs of one sweep, with the states moving past the runs; Masked: past the steps that
@@ -388,16 +392,6 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
   }
 
 private:
-  template <class Sequence, int Q> struct output_slots;
-  template <int Q, int... N>
-  struct output_slots<std::integer_sequence<int, N...>, Q>
-      : held_slot<N, held<typename K::template element<
-                              store_at<group, stage_of<group, stage_kind::sweep, Q>.stores[N]>.tensor>,
-                          C, vectors, width>>... {};
-  template <int Q>
-  using outputs =
-      output_slots<std::make_integer_sequence<int, stage_of<group, stage_kind::sweep, Q>.stores.count>, Q>;
-
   /// Of a run from the identity on. Of runs that do not exist none: where they exist as a whole or not at all
   /// no step asks.
   template <int Q>
@@ -407,14 +401,6 @@ private:
       C& sum = std::get<0>(state_of<Scan>(tally[Place::lane_of(run)]));
       const C more = sum + std::get<0>(state_of<Scan>(of_run));
       sum = has_parts || this->steps(run) > 0 ? more : sum;
-    });
-  }
-
-  template <int Q> __device__ __forceinline__ void write_all(const outputs<Q>& written) const {
-    for_each_index(std::make_integer_sequence<int, outputs_of<Q>>{}, [&]<int N>(index_constant<N>) {
-      constexpr int t = output_tensor<Q, N>;
-      if (in_stage && is_plain(t)) return;  // written at once
-      write<t>(held_of<N>(written));
     });
   }
 
@@ -458,7 +444,7 @@ private:
     sweep_stage<Q>::evaluate(
         u, v,
         rotated_memory<memory_of_sweep<Q, Framed>, rotation<K, stage_kind::sweep, Q, length>>{
-            {here, run, step, state, advances || step < this->steps(run)}, rotating});
+            {here, run, step, state, advances || has_step(run, step)}, rotating});
     rotating.advance();
   }
   template <int Q, bool Framed>
@@ -485,12 +471,6 @@ private:
       const replayed_run<tile> none(*this);
       rotate<memory_of_sweep<Q, Framed>, Back>(rotating, u, 0, &none, 0, state[0]);
     }
-    [[maybe_unused]] const auto at_once = [&] {
-      if constexpr (in_stage && outputs_of<Q> > 0)
-        return written_at_once<output_tensor<Q, 0>>();
-      else
-        return static_cast<char*>(nullptr);
-    }();
     for_count<rolled_vectors, vectors>([&](int i) {
       const int v = Back ? vectors - 1 - i : i, first_run = Place::run_of(v, 0);
       const replayed_run<tile> here = replay<Q, Framed>(first_run, before[first_run]);
@@ -507,26 +487,9 @@ private:
                                          rotating[run]);
         take_outputs<Q>(u, values, [&]<int N>(index_constant<N>, C value) { out[N][e] = value; });
       });
-      for_each_index(std::make_integer_sequence<int, outputs_of<Q>>{}, [&]<int N>(index_constant<N>) {
-        auto& held_so_far = held_of<N>(written).vector[v];
-        if constexpr (!in_stage) {
-          held_so_far.set(0, out[N]);
-        } else {  // not by way of what is held, which would take registers until all are computed
-          constexpr int t = output_tensor<Q, N>;
-          std::remove_reference_t<decltype(held_so_far)> computed;
-          computed.set(0, out[N]);
-          if (at_once != nullptr)
-            computed.store(at_once + v * this->next(t));
-          else
-            computed.put(in_place_of_read<t>(v));
-        }
-      });
+      for_each_index(std::make_integer_sequence<int, outputs_of<Q>>{},
+                     [&]<int N>(index_constant<N>) { held_of<N>(written).vector[v].set(0, out[N]); });
     });
-    if constexpr (in_stage && outputs_of<Q> > 0)
-      if (at_once == nullptr)
-#pragma unroll
-        for (int v = 0; v < vectors; ++v)
-          held_of<0>(written).vector[v].load(in_place_of_read<output_tensor<Q, 0>>(v));
   }
   /// ... two lanes at a time, for what earlier sweeps computed of them has to be at hand.
   template <int Q, bool Framed, bool Back>
@@ -560,21 +523,6 @@ private:
       for (int k = 0; k < side; ++k) add_tallies<Q>(first + k, state[k], tally);
     }
   }
-  /// Where an output's vectors lie, that are written as they are computed; null where they are put instead
-  /// where those lay that they are computed from, until all are there.
-  template <int Tensor> __device__ __forceinline__ auto* written_at_once() const {
-    using E = held_element<typename K::template element<Tensor>, C>;
-    E* const data = static_cast<E*>(this->thread.a.tensor[Tensor].data);
-    return is_plain(Tensor) ? data + this->first(Tensor) : nullptr;
-  }
-  template <int Tensor> __device__ __forceinline__ auto* in_place_of_read(int v) const {
-    constexpr int read = walked_loads<group, S>::list[0];
-    return reinterpret_cast<held_element<typename K::template element<Tensor>, C>*>(in_own_stage<read>(v));
-  }
-  template <int Q, int N>
-  static constexpr int output_tensor =
-      store_at<group, stage_of<group, stage_kind::sweep, Q>.stores[N]>.tensor;
-  template <int Q> static constexpr int outputs_of = stage_of<group, stage_kind::sweep, Q>.stores.count;
   template <int Q, class Uniforms, class Variables, class F>
   static __device__ __forceinline__ void take_outputs(Uniforms& u, Variables& values, F&& f) {
     for_each_index(std::make_integer_sequence<int, outputs_of<Q>>{}, [&]<int N>(index_constant<N> which) {

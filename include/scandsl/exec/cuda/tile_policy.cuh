@@ -115,10 +115,12 @@ template <class K> struct tile_policy {
   static constexpr bool streams = is_typed && group::plan.sweeps > 0 && !rolled;
   /// Rows of several blocks are held in registers where several sweeps need them. (Of one sweep, which reads
   /// its tiles once in any case, 0.64 of a copy for rows of two blocks; walked by one block: 0.75.)
-  static constexpr bool clusters = streams && several_sweeps && !group::only_strips;
+  static constexpr bool clusters = streams && several_sweeps && !group::only_strips && !reads_twice<K>;
+  /// ... but where they are read twice, in shared memory.
+  static constexpr bool staged_rows = streams && !group::only_strips && reads_twice<K>;
   /// Rows of several sweeps that end within vectors have kernels of their own: masks of steps cost the others
   /// more. (Of one sweep, what follows a row matters where its last value is wanted alone.)
-  static constexpr bool ragged_rows = clusters;
+  static constexpr bool ragged_rows = clusters || staged_rows;
   static constexpr int cluster_vectors = [] {
     const int more = cuda_row_policy::more_in_clusters * row_vectors;
     return more * width * step_bytes > 4 * row_held_words ? row_vectors : more;
