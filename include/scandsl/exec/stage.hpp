@@ -258,14 +258,26 @@ template <class Group, stage_kind Kind, int Index> struct stage {
   /// values) and memory.gather(index_constant<I>{}, positions, values) read for all of them.
   template <class T, class V, int Lanes, class Memory>
   SCANDSL_HD static void evaluate_lanes(uniforms<T>& u, variables<V> (&v)[Lanes], Memory&& memory) {
-    for_each_index(instructions{}, [&]<int I>(index_constant<I>) {
-      if constexpr (I >= 0) {
-        if (!std::remove_cvref_t<Memory>::takes_branches || wanted<I>(u)) compute_lanes<I>(u, v, memory);
-      }
-    });
+    // What is read comes first, so that it is on its way together; integers last, which are waited for where
+    // they are read, to be converted.
+    const auto all = [&]<int Turn>(index_constant<Turn>) {
+      for_each_index(instructions{}, [&]<int I>(index_constant<I>) {
+        if constexpr (I >= 0) {
+          if constexpr (Turn == turn_of<I>)
+            if (!std::remove_cvref_t<Memory>::takes_branches || wanted<I>(u)) compute_lanes<I>(u, v, memory);
+        }
+      });
+    };
+    all(index_constant<0>{});
+    all(index_constant<1>{});
+    all(index_constant<2>{});
   }
 
 private:
+  template <int I>
+  static constexpr int turn_of = from<I> != source::memory       ? 2
+                                 : is_integer(node_at<Group, I>) ? 1
+                                                                 : 0;
   /// Whether component k of scan s's elements is wanted: of a memory with wants_element(s, k), which then has
   /// no other use for what the stage computes.
   template <class Memory> static constexpr bool wants_element(int s, int k) {

@@ -51,10 +51,23 @@ template <class K, class Arrangement> struct tile_scanner {
   /// no frame or a stretch alone overflows. Total: the carry after the tile is wanted.
   template <int S, bool Total, bool Back, class Tile>
   __device__ __forceinline__ bool scan_fast(Tile& now, states<group, C> (&before)[runs], bool first) {
+    return scan_fast<S, Total, Back>(now, before, first, [&] { return look_at_first<S>(now, first); });
+  }
+  /// What a frame is chosen by: the first element of a tile that is its lanes' first one.
+  template <int S, class Tile>
+  __device__ __forceinline__ auto look_at_first(const Tile& now, bool first) const {
+    const stretch& all = now.of_tile;
+    return look<K, S, Tile::anywhere, lanes>(threads.thread, all.low + (a.reversed[S] ? all.steps - 1 : 0),
+                                             first && all.steps > 0);
+  }
+  /// ... which may have been looked at: first_element() says what there is.
+  template <int S, bool Total, bool Back, class Tile, class First>
+  __device__ __forceinline__ bool scan_fast(Tile& now, states<group, C> (&before)[runs], bool first,
+                                            First&& first_element) {
     if constexpr (!sweep_has_scans<group, S>)
       return true;
     else if constexpr (can_be_framed<K, S>)
-      return scan_in_frame<S, Total, Back>(now, before, first);
+      return scan_in_frame<S, Total, Back>(now, before, first, first_element);
     else
       return scan<S, Total, Back>(now, before);
   }
@@ -195,11 +208,11 @@ private:
 
   /// As scan, with the m of every log-sum held fixed: the elements' exponentials are added as they are. False
   /// where that is not exact all over the tile, for the whole block; the carry is then worth what it was.
-  template <int S, bool Total, bool Back, class Tile>
-  __device__ __forceinline__ bool scan_in_frame(Tile& now, states<group, C> (&before)[runs], bool first) {
+  template <int S, bool Total, bool Back, class Tile, class First>
+  __device__ __forceinline__ bool scan_in_frame(Tile& now, states<group, C> (&before)[runs], bool first,
+                                                First&& first_element) {
     using here = scans_in<group, S, 0>;
     auto u = Tile::template fold_stage<S>::evaluate_uniforms(a.parameters);
-    const stretch& all = now.of_tile;
     bool doubtful = is_ragged<S, Back>(now), settled = true;
 #pragma unroll
     for (int lane = 0; lane < lanes; ++lane)
@@ -208,13 +221,11 @@ private:
           settled = settled && holds_frame(state_of<Scan>(threads.thread.carry[lane]));
       });
     if (!settled) {
-      look_at<K, S, Tile::anywhere>(
-          threads.thread, all.low + (a.reversed[S] ? all.steps - 1 : 0), first && all.steps > 0, u,
-          [&]<int Scan>(index_constant<Scan>, int lane, C element) {
-            auto& carry = state_of<Scan>(threads.thread.carry[lane]);
-            if (!holds_frame(carry))
-              doubtful = doubtful || (!set_frame(carry, element, first) && lane < threads.thread.valid);
-          });
+      first_element().for_elements(u, [&]<int Scan>(index_constant<Scan>, int lane, C element) {
+        auto& carry = state_of<Scan>(threads.thread.carry[lane]);
+        if (!holds_frame(carry))
+          doubtful = doubtful || (!set_frame(carry, element, first) && lane < threads.thread.valid);
+      });
     }
     if constexpr (scales_others<group>(S))
 #pragma unroll

@@ -97,12 +97,14 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
     auto& thread = threads.thread;
     states<group, C> before[runs];
     bool fits = true;
+    // On its way while what is once a row is found. (Of a strip it would take registers.)
+    const auto first = looked_at_early(now);
     for_each_index(sweep_numbers{}, [&]<int S>(index_constant<S>) {
       if (!fits) return;
       thread.template boundary<S>();
       if constexpr (S == 0) arrive(now);
       with_heading<group, S>(a, [&]<bool Back>(std::bool_constant<Back>) {
-        fits = base::template scan_fast<S, total_wanted<S>, Back>(now, before, true);
+        fits = scan_from<S, Back>(now, before, first);
         if (!fits) return;
         now.template finish<S, true, Back>(before, thread.carry);
         base::template join_tallies<S>();
@@ -112,6 +114,21 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
     return fits;
   }
 
+  static constexpr bool looks_early = lanes == 1 && can_be_framed<K, 0>;
+  template <class Tile> __device__ __forceinline__ auto looked_at_early(const Tile& now) const {
+    if constexpr (looks_early)
+      return base::template look_at_first<0>(now, true);
+    else
+      return nullptr;
+  }
+  template <int S, bool Back, class Tile, class First>
+  __device__ __forceinline__ bool scan_from(Tile& now, states<group, C> (&before)[runs], const First& first) {
+    if constexpr (looks_early && S == 0)
+      return base::template scan_fast<S, total_wanted<S>, Back>(now, before, true,
+                                                                [&]() -> auto& { return first; });
+    else
+      return base::template scan_fast<S, total_wanted<S>, Back>(now, before, true);
+  }
   template <class Tile> static __device__ __forceinline__ void arrive(Tile& now) {
     if constexpr (Arrangement::in_stage) now.arrive();
   }

@@ -695,30 +695,42 @@ private:
   }
 };
 
-/// Calls f(scan, lane, element) for every log-sum of sweep S and every lane of a thread, with what the scan
-/// takes at `position`; 0 unless `exists`.
+/// What a thread's lanes hold at one position, read where it exists.
+template <class K, int S, bool Anywhere, int Lanes> struct look {
+  using step = tile<K, S, one_step<K, Lanes>, Anywhere>;
+  step here;
+  bool exists;
+  __device__ __forceinline__ look(const lane_group<K, Lanes>& thread, std::int64_t position, bool does)
+      : here(thread, position), exists(does) {
+    if (exists) here.load();
+  }
+  /// Calls f(scan, lane, element) for every log-sum of sweep S and every lane, with what the scan takes
+  /// there; 0 unless that exists.
+  template <class Uniforms, class F> __device__ __forceinline__ void for_elements(Uniforms& u, F&& f) const {
+    using group = typename K::group;
+    using C = typename K::compute;
+#pragma unroll
+    for (int lane = 0; lane < Lanes; ++lane)
+      for_each_index(sequence_of<scans_in<group, S>>{}, [&]<int Scan>(index_constant<Scan>) {
+        if constexpr (is_log_sum<group, Scan>) {
+          C element = C(0);
+          if (exists) {
+            states<group, C> unused;
+            using fold_stage = typename step::template fold_stage<S>;
+            typename fold_stage::template variables<C> v;
+            fold_stage::evaluate(u, v, probe_memory<K, S, Scan, step>(here, lane, unused, element));
+          }
+          f(index_constant<Scan>{}, lane, element);
+        }
+      });
+  }
+};
+
+/// The same at once.
 template <class K, int S, bool Anywhere, int Lanes, class Uniforms, class F>
 __device__ __forceinline__ void look_at(const lane_group<K, Lanes>& thread, std::int64_t position,
                                         bool exists, Uniforms& u, F&& f) {
-  using group = typename K::group;
-  using C = typename K::compute;
-  using step = tile<K, S, one_step<K, Lanes>, Anywhere>;
-  step here(thread, position);
-  if (exists) here.load();
-#pragma unroll
-  for (int lane = 0; lane < Lanes; ++lane)
-    for_each_index(sequence_of<scans_in<group, S>>{}, [&]<int Scan>(index_constant<Scan>) {
-      if constexpr (is_log_sum<group, Scan>) {
-        C element = C(0);
-        if (exists) {
-          states<group, C> unused;
-          using fold_stage = typename step::template fold_stage<S>;
-          typename fold_stage::template variables<C> v;
-          fold_stage::evaluate(u, v, probe_memory<K, S, Scan, step>(here, lane, unused, element));
-        }
-        f(index_constant<Scan>{}, lane, element);
-      }
-    });
+  look<K, S, Anywhere, Lanes>(thread, position, exists).for_elements(u, f);
 }
 
 }  // namespace scandsl::cuda_detail
