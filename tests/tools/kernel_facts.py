@@ -250,7 +250,7 @@ class Code:
         return min(loops, default=len(self.brings))
 
     def instructions_of_stage(self) -> int:
-        loops = {}  # by where they begin: the shortest, without what goes on from within a loop that comes later
+        loops = {}  # the shortest of those that begin at one place
         for begin, end in self.loops:
             if any(self.holds[begin:end]):
                 loops[begin] = min(end, loops.get(begin, end))
