@@ -188,8 +188,9 @@ private:
   __device__ __forceinline__ void bring(int v) const {
     const auto* const from = static_cast<const element<input>*>(thread.a.tensor[input].data);
     packed<element<input>, width> vector{};
-    for_elements<input>(vector_tile(place_of(v)),
-                        [&](int e, std::int64_t offset) { vector.set_bits(e, from[offset]); });
+    if (thread.a.tensor[input].bound)
+      for_elements<input>(vector_tile(place_of(v)),
+                          [&](int e, std::int64_t offset) { vector.set_bits(e, from[offset]); });
     vector.put(stage_of(v));
   }
   template <int T, class Vector>

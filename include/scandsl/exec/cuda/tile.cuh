@@ -278,6 +278,7 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
       return value;
   }
 
+  /// Whether a step of a run exists: the first ones, but of a place that begins late.
   __device__ __forceinline__ bool has_step(int run, int step) const {
     if constexpr (requires { Place::begins_late; })
       return step >= this->missing && step < this->steps(run);
