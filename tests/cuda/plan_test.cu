@@ -343,6 +343,15 @@ TEST_CASE("rows of several sweeps that end within a vector have kernels of their
   };
   for (const std::int64_t length : {1, 7, 1001}) CHECK(of_rows(length).kernels[0].plan.ragged);
   for (const std::int64_t length : {8, 1000, 50264}) CHECK_FALSE(of_rows(length).kernels[0].plan.ragged);
+  // Longer ones of what is not read twice, in one block and in a cluster's.
+  const auto gradient_of_rows = [](std::int64_t length) {
+    return plan<drows>(h200, x = shape<bfloat16>(4096, length), dy = shape<bfloat16>(4096, length),
+                       dx = shape<bfloat16>(4096, length));
+  };
+  for (const std::int64_t length : {1001, 20001, 50257})
+    CHECK(gradient_of_rows(length).kernels[0].plan.ragged);
+  CHECK_FALSE(gradient_of_rows(50264).kernels[0].plan.ragged);
+  CHECK(gradient_of_rows(50257).kernels[0].plan.clustered);
   // Of one sweep, what comes behind a row's end is left out.
   const auto scan = plan<rows>(h200, x = shape<bfloat16>(4096, 1001), y = shape<bfloat16>(4096, 1001));
   CHECK_FALSE(scan.kernels[0].plan.ragged);

@@ -221,18 +221,14 @@ struct row {
 
   template <int S, bool Anywhere = false>
   __device__ __forceinline__ auto tile_at(const lane_state& of, const stretch& where, bool reversed) const {
-    const int in_row = this->in_row(), width = group_width();
-    if constexpr (in_stage)
+    const int in_row = this->in_row();
+    if constexpr (in_stage) {
       return staged_tile<K, place>(of, where, in_row, block_threads(), reversed);
-    else
-      return row_tile<S, Anywhere>(of, where, reversed, in_row, width);
-  }
-  template <int S, bool Anywhere>
-  __device__ __forceinline__ tile<K, S, place, Anywhere>
-  row_tile(const lane_state& of, const stretch& where, bool reversed, int in_row, int width) const {
-    const int warp = in_row >> 5, in_group = in_row & (width - 1);
-    return tile<K, S, place, Anywhere>(of, where, (warp * Vectors * width + in_group) * Width, width * Width,
-                                       reversed);
+    } else {
+      const int width = group_width(), warp = in_row >> 5, in_group = in_row & (width - 1);
+      return tile<K, S, place, Anywhere>(of, where, (warp * Vectors * width + in_group) * Width,
+                                         width * Width, reversed);
+    }
   }
 
   /// As in a strip.
