@@ -56,6 +56,12 @@ std::string error_of_dimensions(int of_b, int of_c, int of_n) {
   });
 }
 
+/// What an allocator was asked for that gives nothing.
+struct refused {
+  std::int64_t bytes;
+};
+void* refuse(void*, std::int64_t bytes) { throw refused{bytes}; }
+
 }  // namespace
 
 TEST_CASE("a launch has less than 2^31 blocks", "[cuda][errors]") {
@@ -110,4 +116,18 @@ TEST_CASE("a launch that fails is a cuda_error, and says what CUDA says", "[cuda
   CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
   REQUIRE(cudaStreamDestroy(stream) == cudaSuccess);
   REQUIRE(cudaFree(data) == cudaSuccess);
+}
+
+TEST_CASE("a run asks for all of its workspace before it launches anything", "[cuda][plan]") {
+  constexpr std::int64_t length = 1 << 28;
+  const auto address = [](std::uintptr_t terabytes) { return terabytes << 40; };  // of what is not looked at
+  std::int64_t asked = 0;
+  try {
+    run<sums>(cuda{nullptr, refuse, nullptr}, x = view(reinterpret_cast<const float*>(address(1)), 1, length),
+              y = view(reinterpret_cast<float*>(address(2)), 1, length));
+  } catch (const refused& request) {
+    asked = request.bytes;
+  }
+  CHECK(asked > 0);
+  CHECK(asked == workspace_bytes<sums>(x = shape<float>(1, length), y = shape<float>(1, length)));
 }
