@@ -253,7 +253,7 @@ struct row {
 #pragma unroll
       for (int run = 0; run < Vectors; ++run) {
         const states<group, C> left = shuffle_before<group, Holder, Framed, Back>(local[run], distance);
-        if (rank >= distance) combine_onto<group, Holder, Framed>(left, local[run]);
+        combine_onto_if<group, Holder, Framed>(rank >= distance, left, local[run]);
       }
     });
 #pragma unroll
@@ -288,7 +288,7 @@ struct row {
     states<group, C> up_to = get<Holder, Framed>(warp - in_row + mine, of_warp);
     for_distances<threads / 32>([&](int distance) {
       const states<group, C> left = shuffle_before<group, Holder, Framed, false>(up_to, distance);
-      if (mine >= distance && distance < warps) combine_onto<group, Holder, Framed>(left, up_to);
+      combine_onto_if<group, Holder, Framed>(mine >= distance && distance < warps, left, up_to);
     });
     total[0] = shuffle_from<group, Holder, Framed>(up_to, warps - 1, 32);
     const states<group, C> before = shuffle_from<group, Holder, Framed>(up_to, rank_in_row - 1, 32);
@@ -423,7 +423,7 @@ private:
     states<group, C> up_to = get<Holder, Framed>(threads / 32 + of_mine, total[0]);
     for_distances<cuda_row_policy::most_blocks>([&](int distance) {
       const states<group, C> left = shuffle_before<group, Holder, Framed, false>(up_to, distance);
-      if (mine >= distance && distance < blocks) combine_onto<group, Holder, Framed>(left, up_to);
+      combine_onto_if<group, Holder, Framed>(mine >= distance && distance < blocks, left, up_to);
     });
     total[0] = shuffle_from<group, Holder, Framed>(up_to, blocks - 1, 32);
     const states<group, C> before = shuffle_from<group, Holder, Framed>(up_to, rank - 1, 32);

@@ -220,7 +220,7 @@ private:
 #pragma unroll
     for (int distance = 1; distance < 32; distance *= 2) {
       const states<Group, C> left = shuffle_from<Group, scans, false>(state, mine - distance, 32);
-      if (distance <= since) combine_onto<Group, scans>(left, state);
+      combine_onto_if<Group, scans>(distance <= since, left, state);
     }
   }
 

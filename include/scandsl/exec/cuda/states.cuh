@@ -84,6 +84,19 @@ __device__ __forceinline__ void combine_onto(const states<Group, C>& left, state
     }
   });
 }
+/// The same for the threads that `take` it, of which a warp may have some. It is computed for all and chosen
+/// from: behind a branch the compiler holds each state twice, and does not see that the vectors of a thread
+/// share a factor.
+template <class Group, class Holder, bool Framed = false, class C>
+__device__ __forceinline__ void combine_onto_if(bool take, const states<Group, C>& left,
+                                                states<Group, C>& right) {
+  states<Group, C> combined = right;
+  combine_onto<Group, Holder, Framed>(left, combined);
+  for_components<Group, Holder, Framed>([&]<int S, int K>(index_constant<S>, index_constant<K>) {
+    C& component = std::get<K>(state_of<S>(right));
+    component = arithmetic<C>::select(take, std::get<K>(state_of<S>(combined)), component);
+  });
+}
 template <class Group, class Holder, class C>
 __device__ __forceinline__ void copy_states(const states<Group, C>& from, states<Group, C>& to) {
   for_each_index(sequence_of<Holder>{},
