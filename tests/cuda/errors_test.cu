@@ -33,11 +33,13 @@ template <class Error, class Call> std::string error_of(Call call) {
   return "no error";
 }
 
-/// Sums of so many rows, at addresses where nothing is.
+/// An address where nothing is, which nobody looks at.
+float* nothing_at(int power) { return reinterpret_cast<float*>(std::uintptr_t{1} << power); }
+
+/// Sums of so many rows, at such addresses.
 void run_on_nothing(std::int64_t rows, std::int64_t length, cuda_workspace workspace) {
-  const auto at = [](int power) { return reinterpret_cast<float*>(std::uintptr_t{1} << power); };
-  const problem bound =
-      bind<sums>(x = view(static_cast<const float*>(at(20)), rows, length), y = view(at(60), rows, length));
+  const problem bound = bind<sums>(x = view(static_cast<const float*>(nothing_at(20)), rows, length),
+                                   y = view(nothing_at(60), rows, length));
   cuda_detail::run_typed<sums, float, cuda_detail::uniform_types<float>>(
       cuda{nullptr, workspace}, bound, validate(sums, bound, works_in_place<sums>(), false), h200);
 }
@@ -120,11 +122,10 @@ TEST_CASE("a launch that fails is a cuda_error, and says what CUDA says", "[cuda
 
 TEST_CASE("a run asks for all of its workspace before it launches anything", "[cuda][plan]") {
   constexpr std::int64_t length = 1 << 28;
-  const auto address = [](std::uintptr_t terabytes) { return terabytes << 40; };  // of what is not looked at
   std::int64_t asked = 0;
   try {
-    run<sums>(cuda{nullptr, refuse, nullptr}, x = view(reinterpret_cast<const float*>(address(1)), 1, length),
-              y = view(reinterpret_cast<float*>(address(2)), 1, length));
+    run<sums>(cuda{nullptr, refuse, nullptr}, x = view(static_cast<const float*>(nothing_at(40)), 1, length),
+              y = view(nothing_at(41), 1, length));
   } catch (const refused& request) {
     asked = request.bytes;
   }

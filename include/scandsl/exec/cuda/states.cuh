@@ -86,7 +86,7 @@ __device__ __forceinline__ void combine_onto(const states<Group, C>& left, state
 }
 /// The same for the threads that `take` it, of which a warp may have some. It is computed for all and chosen
 /// from: behind a branch the compiler holds each state twice, and does not see that the vectors of a thread
-/// share a factor.
+/// share a factor. Strips keep the branch: their gradients have no register left.
 template <class Group, class Holder, bool Framed = false, class C>
 __device__ __forceinline__ void combine_onto_if(bool take, const states<Group, C>& left,
                                                 states<Group, C>& right) {
