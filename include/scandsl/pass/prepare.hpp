@@ -39,7 +39,7 @@ inline constexpr bool has_strips_alone = !has_rows_alone<P, K> && kernel_schedul
                                          kernel_program<P, K>.find_axis(P.contiguous_axis) >= 0;
 
 /// The other way to walk a kernel program, where there is one.
-template <const program& P, int K> inline constexpr bool has_other_walk = kernels_of<P>.other_axis[K] >= 0;
+template <const program& P, int K> inline constexpr bool has_other_walk = kernels_of<P>.has_other[K];
 template <const program& P, int K>
 inline constexpr schedule other_schedule = make_schedule(kernel_program<P, K>, kernels_of<P>.other_axis[K]);
 template <const program& P, int K>

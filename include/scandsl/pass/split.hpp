@@ -14,7 +14,9 @@ inline constexpr int max_kernels = 16;
 struct kernel_programs {
   fixed_list<program, max_kernels> programs;
   int walked_axis[max_kernels] = {};
-  /// Another axis to walk, for those whose angles can turn along it, and where the first is short; -1: none.
+  /// Whether there is another way to walk, where the first axis is short or angles can turn: along that axis,
+  /// or along any (-1).
+  bool has_other[max_kernels] = {};
   int other_axis[max_kernels] = {};
 };
 
@@ -231,18 +233,21 @@ constexpr kernel_programs split(const program& p, bool reduces_apart = false) {
     const program kernel = s.extract(k, crossing);
     const detail::splitter::group& g = s.groups[k];
     int axis = g.leader >= 0 ? kernel.find_axis(p.axes[p.scans[g.leader].axis]) : -1, other = -1;
+    bool has_other = false;
     if (g.leader < 0) {
       axis_mask space = 0;
       for (const store_decl& store : kernel.stores) space |= kernel.tensors[store.tensor].mask();
       axis = axis_to_rotate_along(kernel);
       if (axis < 0) {
         axis = detail::axis_to_hoist_from(kernel, space);
-        if (axis >= 0) other = axis_to_turn_along(kernel);
+        other = axis_to_turn_along(kernel);
         if (axis >= 0 && other < 0) other = detail::axis_to_look_up_from(kernel, space, axis);
+        has_other = axis >= 0 || other >= 0;
       }
     }
     const int number = result.programs.push_back(kernel);
     result.walked_axis[number] = axis;
+    result.has_other[number] = has_other;
     result.other_axis[number] = other;
   }
   return result;

@@ -290,21 +290,22 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
     using placed = placed_position<memory_carries>;
     for (int first = 0; first < frame.packs; first += most_packs) {
       const int packs = std::min(most_packs, frame.packs - first);
-      typename rotation::angles by[most_packs];
+      typename rotation::pack_walk walks[most_packs];
       for (int i = 0; i < packs && frame.steps > 1; ++i)
-        by[i] = rotation::of_step(u, here{frame, first + i, 0, carries}, here{frame, first + i, 1, carries});
+        walks[i].begin(u, here{frame, first + i, 0, carries}, here{frame, first + i, 1, carries});
       for (std::int64_t low = 0; low < frame.steps; low += rotation_steps) {
         const std::int64_t high = std::min(frame.steps, low + rotation_steps);
         for (int i = 0; i < packs; ++i) {
           pack_places places(here{frame, first + i, low, carries});
           rotation rotating;
-          rotating.start(u, placed{{frame, first + i, low, carries}, places});
+          rotating.start(walks[i], low, high, u, here{frame, first + i, low, carries},
+                         here{frame, first + i, low + 1, carries});
           for (std::int64_t step = low;;) {
             evaluate(
                 rotated_position<placed, rotation>{{{frame, first + i, step, carries}, places}, rotating}, u);
             if (++step == high) break;
             places.advance();
-            rotating.advance(by[i], u, placed{{frame, first + i, step, carries}, places});
+            rotating.advance(walks[i], u, placed{{frame, first + i, step, carries}, places});
           }
         }
       }

@@ -1,19 +1,21 @@
 #pragma once
-#include "scandsl/exec/cpu/simd.hpp"
-#include "scandsl/exec/rotating.hpp"
+#include <algorithm>
+
+#include "scandsl/exec/cpu/course.hpp"
 
 /// Sines and cosines that follow from those of the step before, for packs of lanes.
 namespace scandsl::cpu_detail {
 
 /// What rotates in one pack, where positions are integers: four multiplications a step in place of an exact
 /// product and two polynomials. Steps between integers are exact however far they are, so that it does not
-/// matter where they are taken. Positions that need not advance by the same (on a grid) are looked at at
-/// every step: those that advance by one turn, those that stay are as they were, and of others the angles are
-/// computed anew.
+/// matter where they are taken. Positions that need not advance by the same (on a grid): those that advance
+/// by one turn, those that stay are as they were, and of others the angles are computed anew. Which do is
+/// known where it is known how they go on (course.hpp); else they are looked at at every step.
 template <class Group, stage_kind Kind, int Index, class C> class pack_rotation {
   using pack = xsimd::batch<C>;
   using math = arithmetic<pack>;
   using integer = typename math::integer;
+  using whole = typename integer::value_type;
   using here = stage<Group, Kind, Index>;
 
 public:
@@ -25,27 +27,73 @@ public:
     pack cosine[slots], sine[slots];
   };
 
-  /// Those of one step, which stay the same along a pack's walk. `first`, `second`: what the stage reads at
-  /// its first two steps.
-  template <class Uniforms, class At> static angles of_step(Uniforms& u, const At& first, const At& second) {
-    angles result;
+  /// What is known of one pack's walk: for all of it, or as far as a step.
+  class pack_walk {
+  public:
+    angles by;  ///< of one step
+    /// `first`, `second`: what the stage reads at the first two steps.
+    template <class Uniforms, class At> void begin(Uniforms& u, const At& first, const At& second) {
+      until = -1;
+      for_each_pair([&]<int K, int I>(index_constant<K>, index_constant<I>) {
+        if constexpr (pairs::is_even(I)) {
+          set_exact<K, I>(by, u, first, position<I>(u, second) - position<I>(u, first));
+          set<K>(turns, by.cosine[K], by.sine[K]);
+        } else {
+          set_exact<K, I>(by, u, first, integer(1));
+        }
+      });
+    }
+
+  private:
+    friend pack_rotation;
+    angles turns;  ///< by which each pair turns at every step as far as `until`: `by`, or not at all
+    integer value[slots], step[slots];  ///< of positions that need not advance by the same: from `from` on
+    std::int64_t from = 0, until = -1;
+
+    /// Finds out at step `low` as far as possible.
+    template <class Uniforms, class At>
+    void look_ahead(std::int64_t low, Uniforms& u, const At& at, const At& next) {
+      from = low;
+      until = low + longest_course;
+      for_each_pair([&]<int K, int I>(index_constant<K>, index_constant<I>) {
+        if constexpr (!pairs::is_even(I)) {
+          const auto found =
+              courses<here, Group, pack, Uniforms, At>(u, at, next).template of<position_of<I>>();
+          value[K] = found.value;
+          step[K] = found.step;
+          const auto advances = found.step == integer(1), stays = found.step == integer(0);
+          const auto lasts = (advances && found.value <= integer(course_limit<whole>)) || stays;
+          until = std::min(until, low + least(xsimd::select(lasts, found.steps, integer(0))));
+          set<K>(turns, math::select(math::truth_of(advances), by.cosine[K], pack(C(1))),
+                 math::select(math::truth_of(advances), by.sine[K], pack(C(0))));
+        }
+      });
+    }
+    template <int K> integer value_at(std::int64_t at) const {
+      return value[K] + step[K] * integer(static_cast<whole>(at - from));
+    }
+  };
+
+  /// Starts anew, from the exact product, at step `low` for those before `high`. `at`, `next`: what the stage
+  /// reads at the first two of them.
+  template <class Uniforms, class At>
+  void start(pack_walk& walk, std::int64_t low, std::int64_t high, Uniforms& u, const At& at,
+             const At& next) {
+    const bool looks = any_uneven && high - low > 1;
+    if (looks && walk.until < high - 1) walk.look_ahead(low, u, at, next);
+    is_known = !any_uneven || walk.until >= high - 1;
     for_each_pair([&]<int K, int I>(index_constant<K>, index_constant<I>) {
-      if constexpr (pairs::is_even(I))
-        set_exact<K, I>(result, u, first, position<I>(u, second) - position<I>(u, first));
-      else
-        set_exact<K, I>(result, u, first, integer(1));
-    });
-    return result;
-  }
-  /// Starts anew, from the exact product.
-  template <class Uniforms, class At> void start(Uniforms& u, const At& at) {
-    for_each_pair([&]<int K, int I>(index_constant<K>, index_constant<I>) {
-      last[K] = position<I>(u, at);
+      last[K] = !pairs::is_even(I) && looks ? walk.template value_at<K>(low) : position<I>(u, at);
       set_exact<K, I>(now, u, at, last[K]);
     });
   }
   /// Goes on to the next step, at which the stage reads `at`.
-  template <class Uniforms, class At> void advance(const angles& by, Uniforms& u, const At& at) {
+  template <class Uniforms, class At> void advance(const pack_walk& walk, Uniforms& u, const At& at) {
+    if (is_known) {
+      for (int k = 0; k < count; ++k) turn(k, walk.turns.cosine[k], walk.turns.sine[k]);
+      return;
+    }
+    const angles& by = walk.by;
     for_each_pair([&]<int K, int I>(index_constant<K>, index_constant<I>) {
       if constexpr (pairs::is_even(I)) {
         turn(K, by.cosine[K], by.sine[K]);
@@ -75,25 +123,41 @@ public:
 
 private:
   angles now;
-  integer last[slots];  ///< the position
+  integer last[slots];    ///< the position
+  bool is_known = false;  ///< how every pair turns as far as the next start
+
+  template <int I> static constexpr int position_of = Group::value.nodes[I].operand[0];
+  static constexpr bool any_uneven = [] {
+    for (const int i : pairs::list)
+      if (!pairs::is_even(i)) return true;
+    return false;
+  }();
 
   void turn(int k, pack cosine, pack sine) {
     const pack c = now.cosine[k], s = now.sine[k];
     now.cosine[k] = math::fma(-s, sine, c * cosine);
     now.sine[k] = math::fma(c, sine, s * cosine);
   }
+  static whole least(integer x) {
+    whole each[pack::size];
+    x.store_unaligned(each);
+    return *std::min_element(each, each + pack::size);
+  }
+  template <int K> static void set(angles& to, pack cosine, pack sine) {
+    to.cosine[K] = cosine;
+    to.sine[K] = sine;
+  }
   template <int K, int I, class Uniforms, class At>
   static void set_exact(angles& result, Uniforms& u, const At& at, integer position) {
     const pack half_turns = math::half_turns_of_product(position, theta<I>(u, at));
-    result.cosine[K] = math::cospi(half_turns);
-    result.sine[K] = math::sinpi(half_turns);
+    set<K>(result, math::cospi(half_turns), math::sinpi(half_turns));
   }
   template <class F> static void for_each_pair(F&& f) {
     for_each_index(std::make_integer_sequence<int, count>{},
                    [&]<int K>(index_constant<K> k) { f(k, index_constant<pairs::list[K]>{}); });
   }
   template <int I, class Uniforms, class At> static integer position(Uniforms& u, const At& at) {
-    return value_alone<here, Group, Group::value.nodes[I].operand[0], pack>(u, at);
+    return value_alone<here, Group, position_of<I>, pack>(u, at);
   }
   template <int I, class Uniforms, class At> static pack theta(Uniforms& u, const At& at) {
     return value_alone<here, Group, Group::value.nodes[I].operand[1], pack>(u, at);

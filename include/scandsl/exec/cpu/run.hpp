@@ -24,12 +24,15 @@ template <const program& P, int K, bool Other> struct kernel_group {
 };
 /// Calls f(whether it is the other one) for the way to walk kernel program K: that along which angles may
 /// turn, which they do not in float64, else the first, but where it is short.
-template <const program& P, int K, class F>
-decltype(auto) with_walk(const iteration_space& of_kernel, bool in_double, F&& f) {
+template <const program& P, int K, bool InDouble, class F>
+decltype(auto) with_walk(const iteration_space& of_kernel, F&& f) {
   if constexpr (has_other_walk<P, K>) {
-    const std::int64_t steps = of_kernel.extent[static_cast<std::size_t>(kernels_of<P>.walked_axis[K])];
-    if ((any_rotates(other_table<P, K>) && !in_double) || steps < walk_policy::fewest_steps)
+    constexpr int axis = kernels_of<P>.walked_axis[K];
+    if constexpr (any_rotates(other_table<P, K>) && !InDouble)
       return f(std::true_type{});
+    else if constexpr (axis >= 0)
+      if (of_kernel.extent[static_cast<std::size_t>(axis)] < walk_policy::fewest_steps)
+        return f(std::true_type{});
   }
   return f(std::false_type{});
 }
@@ -104,7 +107,7 @@ void run_as(const cpu& executor, const problem& bound, const iteration_space& sp
             view.data = scratch.get(kernel.tensors[t].id, count);
           }
         const iteration_space of_kernel = make_iteration_space(kernel, part);
-        with_walk<P, K>(of_kernel, std::is_same_v<C, double>, [&]<bool Other>(std::bool_constant<Other>) {
+        with_walk<P, K, std::is_same_v<C, double>>(of_kernel, [&]<bool Other>(std::bool_constant<Other>) {
           run_kernel<C>(make_kernel_set<P, K, Other, C>(), part, of_kernel, threads_of(executor));
         });
       });
@@ -126,18 +129,22 @@ template <const program& P> cpu_plan plan_bound(const cpu_device& device, const 
       result.floor_bytes += detail::bytes_of(each.view);
       if (P.tensors[t].role == tensor_role::output) result.output_bytes += detail::bytes_of(each.view);
     }
-  for_each_index(std::make_integer_sequence<int, kernels_of<P>.programs.count>{}, [&]<int K>(
-                                                                                      index_constant<K>) {
-    const problem part =
-        kernel_problem(P, bound, kernel_program<P, K>, space, in_double ? dtype::float64 : dtype::float32);
-    with_walk<P, K>(make_iteration_space(kernel_program<P, K>, part), in_double,
-                    [&]<bool Other>(std::bool_constant<Other>) {
-                      const walk_table& table = Other ? other_table<P, K> : kernel_table<P, K>;
-                      result.kernels.push_back(summarise_kernel(kernel_program<P, K>, table, part, device));
-                    });
-    result.moved_bytes += result.kernels.back().read_bytes + result.kernels.back().written_bytes;
-    result.scratch_bytes += written_scratch_bytes(kernel_program<P, K>, part);
-  });
+  for_each_index(
+      std::make_integer_sequence<int, kernels_of<P>.programs.count>{}, [&]<int K>(index_constant<K>) {
+        const problem part = kernel_problem(P, bound, kernel_program<P, K>, space,
+                                            in_double ? dtype::float64 : dtype::float32);
+        const iteration_space of_kernel = make_iteration_space(kernel_program<P, K>, part);
+        const auto summarise = [&]<bool Other>(std::bool_constant<Other>) {
+          const walk_table& table = Other ? other_table<P, K> : kernel_table<P, K>;
+          result.kernels.push_back(summarise_kernel(kernel_program<P, K>, table, part, device));
+        };
+        if (in_double)
+          with_walk<P, K, true>(of_kernel, summarise);
+        else
+          with_walk<P, K, false>(of_kernel, summarise);
+        result.moved_bytes += result.kernels.back().read_bytes + result.kernels.back().written_bytes;
+        result.scratch_bytes += written_scratch_bytes(kernel_program<P, K>, part);
+      });
   return result;
 }
 
