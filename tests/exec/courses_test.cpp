@@ -35,8 +35,16 @@ inline constexpr auto turned = op<"courses">(
     out<"c">(t, k) = cos_of_product(on_grid, theta(k)), out<"d">(t, k) = cos_of_product(from_limit, theta(k)),
     out<"e">(t, k) = cos_of_product(by_turns, theta(k)));
 
-std::int64_t floor_divide(std::int64_t x, std::int64_t y) { return x / y - (x % y < 0 ? 1 : 0); }
-std::int64_t modulo(std::int64_t x, std::int64_t y) { return x - y * floor_divide(x, y); }
+constexpr axis<"r"> r;
+constexpr tensor<"x"> x;
+constexpr tensor<"y"> y;
+/// Its exponentials are outside of the loop over r, or where that is short, inside of one over anything.
+inline constexpr auto hoisted = op<"hoisted">(out<"y">(r, t, k) = x(r, t, k) * exp(theta(k)));
+
+std::int64_t floor_divide(std::int64_t number, std::int64_t by) {
+  return number / by - (number % by < 0 ? 1 : 0);
+}
+std::int64_t modulo(std::int64_t number, std::int64_t by) { return number - by * floor_divide(number, by); }
 
 void check_turns(std::int64_t steps, std::int64_t lanes, std::int64_t first, std::int64_t until) {
   CAPTURE(steps, lanes, first, until);
@@ -79,4 +87,23 @@ TEST_CASE("angles turn at positions that go on evenly for a while", "[exec][posi
 
 TEST_CASE("angles turn at positions close to the last integer", "[exec][positions]") {
   for (const std::int64_t steps : {9, 700}) check_turns(steps, 21, (std::int64_t{1} << 31) - steps, 4);
+}
+
+TEST_CASE("what can be hoisted out of a loop is right however short that is", "[exec][walk]") {
+  for (const std::int64_t rows : {0, 1, 5, 6, 20})
+    for (const std::int64_t steps : {1, 3, 300})
+      for (const std::int64_t lanes : {1, 7, 64}) {
+        CAPTURE(rows, steps, lanes);
+        std::vector<float> values(static_cast<std::size_t>(rows * steps * lanes)),
+            exponents(static_cast<std::size_t>(lanes)), result(values.size(), -1.0F);
+        for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i));
+        for (std::size_t i = 0; i < exponents.size(); ++i) exponents[i] = std::cos(static_cast<float>(i));
+        run<hoisted>(cpu{2}, x = view(values.data(), rows, steps, lanes),
+                     theta = view(exponents.data(), lanes), y = view(result.data(), rows, steps, lanes));
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          const double exact =
+              static_cast<double>(values[i]) * std::exp(static_cast<double>(exponents[i % exponents.size()]));
+          REQUIRE(std::fabs(static_cast<double>(result[i]) - exact) <= 3e-7 * std::fabs(exact));
+        }
+      }
 }

@@ -131,6 +131,9 @@ TEST_CASE("without scans there is a kernel for each space, walked where work can
   STATIC_REQUIRE(count(map) == 2);
   STATIC_REQUIRE(walked(map, 0) == "b");  // the cosine is outside of the loop over b
   STATIC_REQUIRE(walked(map, 1) == "");
+  STATIC_REQUIRE(split(map).has_other[0]);  // where b is short
+  STATIC_REQUIRE(split(map).other_axis[0] == -1);
+  STATIC_REQUIRE(!split(map).has_other[1]);
 }
 
 TEST_CASE("the kernels, run one after the other, are the program", "[split]") {

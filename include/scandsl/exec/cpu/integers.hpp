@@ -49,16 +49,30 @@ template <std::size_t Positions, int W, class Integer, class Element>
 void gather_elements(const gather_place<W>& from, std::int64_t step,
                      const Integer (&positions)[Positions][static_cast<std::size_t>(W)], Element fallback,
                      Element (&result)[static_cast<std::size_t>(W)]) {
-  std::int64_t offsets[static_cast<std::size_t>(W)];
-  bool inside[static_cast<std::size_t>(W)];
-  for (std::size_t l = 0; l < static_cast<std::size_t>(W); ++l) {
+  constexpr auto lanes = static_cast<std::size_t>(W);
+  if (!from.bound) {
+    std::fill_n(result, lanes, fallback);
+    return;
+  }
+  std::int64_t offsets[lanes];
+  bool inside[lanes];
+  for (std::size_t l = 0; l < lanes; ++l) {
     offsets[l] = from.lane[l] + step * from.step;
-    inside[l] = from.bound;
-    for (std::size_t i = 0; i < Positions && inside[l]; ++i) {
-      inside[l] = positions[i][l] >= 0 && positions[i][l] < from.along[i]->count();
-      if (inside[l]) offsets[l] += offset_at(*from.along[i], positions[i][l]);
+    inside[l] = true;
+    result[l] = Element(0);
+  }
+  for (std::size_t i = 0; i < Positions; ++i) {
+    const dims& along = *from.along[i];
+    const std::int64_t count = along.count();
+    for (std::size_t l = 0; l < lanes; ++l)
+      inside[l] = inside[l] && positions[i][l] >= 0 && positions[i][l] < count;
+    if (along.size() == 1) {
+      for (std::size_t l = 0; l < lanes; ++l)
+        offsets[l] += (inside[l] ? std::int64_t{positions[i][l]} : 0) * along[0].stride;
+    } else {
+      for (std::size_t l = 0; l < lanes; ++l)
+        if (inside[l]) offsets[l] += offset_at(along, positions[i][l]);
     }
-    result[l] = from.bound ? Element(0) : fallback;
   }
   visit_dtype(from.type, [&]<class T>(std::type_identity<T>) {
     for (std::size_t l = 0; l < static_cast<std::size_t>(W); ++l) {

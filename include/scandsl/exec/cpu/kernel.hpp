@@ -296,16 +296,15 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
       for (std::int64_t low = 0; low < frame.steps; low += rotation_steps) {
         const std::int64_t high = std::min(frame.steps, low + rotation_steps);
         for (int i = 0; i < packs; ++i) {
-          pack_places places(here{frame, first + i, low, carries});
+          const auto at = [&](std::int64_t step) { return here{frame, first + i, step, carries}; };
+          pack_places places(at(low));
           rotation rotating;
-          rotating.start(walks[i], low, high, u, here{frame, first + i, low, carries},
-                         here{frame, first + i, low + 1, carries});
+          rotating.start(walks[i], low, high - low > 1, u, placed{at(low), places}, at);
           for (std::int64_t step = low;;) {
-            evaluate(
-                rotated_position<placed, rotation>{{{frame, first + i, step, carries}, places}, rotating}, u);
+            evaluate(rotated_position<placed, rotation>{{at(step), places}, rotating}, u);
             if (++step == high) break;
             places.advance();
-            rotating.advance(walks[i], u, placed{{frame, first + i, step, carries}, places});
+            rotating.advance(walks[i], step, high - step > 1, u, at);
           }
         }
       }

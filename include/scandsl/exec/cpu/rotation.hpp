@@ -38,6 +38,7 @@ public:
         if constexpr (pairs::is_even(I)) {
           set_exact<K, I>(by, u, first, position<I>(u, second) - position<I>(u, first));
           set<K>(turns, by.cosine[K], by.sine[K]);
+          moves[K] = true;
         } else {
           set_exact<K, I>(by, u, first, integer(1));
         }
@@ -47,6 +48,7 @@ public:
   private:
     friend pack_rotation;
     angles turns;  ///< by which each pair turns at every step as far as `until`: `by`, or not at all
+    bool moves[slots] = {};             ///< whether any of a pair's lanes turns
     integer value[slots], step[slots];  ///< of positions that need not advance by the same: from `from` on
     std::int64_t from = 0, until = -1;
 
@@ -62,6 +64,7 @@ public:
           value[K] = found.value;
           step[K] = found.step;
           const auto advances = found.step == integer(1), stays = found.step == integer(0);
+          moves[K] = xsimd::any(advances);
           const auto lasts = (advances && found.value <= integer(course_limit<whole>)) || stays;
           until = std::min(until, low + least(xsimd::select(lasts, found.steps, integer(0))));
           set<K>(turns, math::select(math::truth_of(advances), by.cosine[K], pack(C(1))),
@@ -74,35 +77,47 @@ public:
     }
   };
 
-  /// Starts anew, from the exact product, at step `low` for those before `high`. `at`, `next`: what the stage
-  /// reads at the first two of them.
-  template <class Uniforms, class At>
-  void start(pack_walk& walk, std::int64_t low, std::int64_t high, Uniforms& u, const At& at,
-             const At& next) {
-    const bool looks = any_uneven && high - low > 1;
-    if (looks && walk.until < high - 1) walk.look_ahead(low, u, at, next);
-    is_known = !any_uneven || walk.until >= high - 1;
+  /// Starts anew, from the exact product, at step `low`, where the stage reads `at`. at_step(step): what it
+  /// reads at a step, `low` or, where the walk `goes_on`, the one after it.
+  template <class Uniforms, class At, class AtStep>
+  void start(pack_walk& walk, std::int64_t low, bool goes_on, Uniforms& u, const At& at, AtStep&& at_step) {
+    looks_ahead = true;
+    if (any_uneven && goes_on && walk.until <= low) walk.look_ahead(low, u, at_step(low), at_step(low + 1));
     for_each_pair([&]<int K, int I>(index_constant<K>, index_constant<I>) {
-      last[K] = !pairs::is_even(I) && looks ? walk.template value_at<K>(low) : position<I>(u, at);
-      set_exact<K, I>(now, u, at, last[K]);
+      if constexpr (pairs::is_even(I))
+        set_exact<K, I>(now, u, at, position<I>(u, at));
+      else
+        set_exact<K, I>(now, u, at, goes_on ? walk.template value_at<K>(low) : position<I>(u, at));
     });
   }
-  /// Goes on to the next step, at which the stage reads `at`.
-  template <class Uniforms, class At> void advance(const pack_walk& walk, Uniforms& u, const At& at) {
-    if (is_known) {
-      for (int k = 0; k < count; ++k) turn(k, walk.turns.cosine[k], walk.turns.sine[k]);
+  /// Goes on to the next step, likewise.
+  template <class Uniforms, class AtStep>
+  void advance(pack_walk& walk, std::int64_t step, bool goes_on, Uniforms& u, AtStep&& at_step) {
+    if (!any_uneven || step <= walk.until) {
+      for (int k = 0; k < count; ++k)
+        if (!any_uneven || walk.moves[k]) turn(k, walk.turns.cosine[k], walk.turns.sine[k]);
       return;
     }
+    integer before[slots];
+    for_each_pair([&]<int K, int I>(index_constant<K>, index_constant<I>) {
+      if constexpr (!pairs::is_even(I))
+        before[K] = walk.until == step - 1 ? walk.template value_at<K>(step - 1) : last[K];
+    });
+    const bool looks = looks_ahead && goes_on;
+    if (looks) {
+      walk.look_ahead(step, u, at_step(step), at_step(step + 1));
+      looks_ahead = walk.until > step;
+    }
     const angles& by = walk.by;
+    const auto at = at_step(step);
     for_each_pair([&]<int K, int I>(index_constant<K>, index_constant<I>) {
       if constexpr (pairs::is_even(I)) {
         turn(K, by.cosine[K], by.sine[K]);
       } else {
-        const integer before = last[K];
-        last[K] = position<I>(u, at);
-        const integer step = last[K] - before;
+        last[K] = looks ? walk.value[K] : position<I>(u, at);
+        const integer moved = last[K] - before[K];
         // From the largest integer to the least is no step of one.
-        const auto advances = step == integer(1) && last[K] > before, stays = step == integer(0);
+        const auto advances = moved == integer(1) && last[K] > before[K], stays = moved == integer(0);
         if (xsimd::all(advances)) {
           turn(K, by.cosine[K], by.sine[K]);
         } else if (xsimd::all(advances | stays)) {
@@ -123,9 +138,8 @@ public:
 
 private:
   angles now;
-  integer last[slots];    ///< the position
-  bool is_known = false;  ///< how every pair turns as far as the next start
-
+  integer last[slots];      ///< the position at a step from which it is not known how it goes on
+  bool looks_ahead = true;  ///< whether it was, when last looked at
   template <int I> static constexpr int position_of = Group::value.nodes[I].operand[0];
   static constexpr bool any_uneven = [] {
     for (const int i : pairs::list)
