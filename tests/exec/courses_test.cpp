@@ -1,5 +1,6 @@
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "scandsl/exec/cpu/run.hpp"
@@ -46,17 +47,29 @@ std::int64_t floor_divide(std::int64_t number, std::int64_t by) {
 }
 std::int64_t modulo(std::int64_t number, std::int64_t by) { return number - by * floor_divide(number, by); }
 
-void check_turns(std::int64_t steps, std::int64_t lanes, std::int64_t first, std::int64_t until) {
-  CAPTURE(steps, lanes, first, until);
-  const auto count = static_cast<std::size_t>(steps * lanes);
-  std::vector<float> angles(static_cast<std::size_t>(lanes));
-  for (std::size_t i = 0; i < angles.size(); ++i)
-    angles[i] = std::fmod(0.37F * static_cast<float>(i + 1), 3.0F);
-  std::vector<std::vector<float>> results(5, std::vector<float>(count));
-  run<turned>(cpu{2}, theta = view(angles.data(), lanes), offset = first, limit = until,
+using outputs = std::vector<std::vector<float>>;
+
+outputs turn(const cpu& executor, const std::vector<float>& angles, std::int64_t steps, std::int64_t first,
+             std::int64_t until) {
+  const auto lanes = static_cast<std::int64_t>(angles.size());
+  outputs results(5, std::vector<float>(static_cast<std::size_t>(steps * lanes)));
+  run<turned>(executor, theta = view(angles.data(), lanes), offset = first, limit = until,
               a = view(results[0].data(), steps, lanes), b = view(results[1].data(), steps, lanes),
               c = view(results[2].data(), steps, lanes), d = view(results[3].data(), steps, lanes),
               e = view(results[4].data(), steps, lanes));
+  return results;
+}
+std::vector<float> angles_of(std::int64_t lanes) {
+  std::vector<float> angles(static_cast<std::size_t>(lanes));
+  for (std::size_t i = 0; i < angles.size(); ++i)
+    angles[i] = std::fmod(0.37F * static_cast<float>(i + 1), 3.0F) * (i % 2 == 0 ? 1.0F : -1.0F);
+  return angles;
+}
+
+void check_turns(std::int64_t steps, std::int64_t lanes, std::int64_t first, std::int64_t until) {
+  CAPTURE(steps, lanes, first, until);
+  const std::vector<float> angles = angles_of(lanes);
+  const outputs results = turn(cpu{2}, angles, steps, first, until);
   for (std::int64_t i = 0; i < steps; ++i)
     for (std::int64_t j = 0; j < lanes; ++j) {
       const std::int64_t positions[] = {floor_divide(i + first, j + 1), modulo(i + first, j + 1),
@@ -87,6 +100,20 @@ TEST_CASE("angles turn at positions that go on evenly for a while", "[exec][posi
 
 TEST_CASE("angles turn at positions close to the last integer", "[exec][positions]") {
   for (const std::int64_t steps : {9, 700}) check_turns(steps, 21, (std::int64_t{1} << 31) - steps, 4);
+}
+
+TEST_CASE("angles at such positions have the same bits on any number of threads",
+          "[exec][positions][threads]") {
+  for (const std::int64_t lanes : {37, 640}) {
+    const std::vector<float> angles = angles_of(lanes);
+    const outputs once = turn(cpu{1}, angles, 601, -9, 20);
+    for (const int threads : {2, 3, 7}) {
+      CAPTURE(lanes, threads);
+      const outputs again = turn(cpu{threads}, angles, 601, -9, 20);
+      for (std::size_t i = 0; i < once.size(); ++i)
+        CHECK(std::memcmp(once[i].data(), again[i].data(), once[i].size() * sizeof(float)) == 0);
+    }
+  }
 }
 
 TEST_CASE("what can be hoisted out of a loop is right however short that is", "[exec][walk]") {

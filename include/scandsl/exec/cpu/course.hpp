@@ -80,15 +80,16 @@ private:
     return where(condition, integer(steps));
   }
 
+  /// The value of a node of two operands.
+  template <int I> static auto applied(const course<integer>& x, const course<integer>& y) {
+    return apply_node<Group, I, Pack>(
+        [&]<int J>(index_constant<J>) { return J == node_at<Group, I>.operand[0] ? x.value : y.value; });
+  }
+
   template <int I> course<integer> of_two() const {
     constexpr node each = node_at<Group, I>;
     const auto x = of<each.operand[0]>(), y = of<each.operand[1]>();
-    const integer value = apply_node<Group, I, Pack>([&]<int J>(index_constant<J>) {
-      if constexpr (J == each.operand[0])
-        return x.value;
-      else
-        return y.value;
-    });
+    const integer value = applied<I>(x, y);
     const integer both = shorter(x.steps, y.steps);
     if constexpr (is_apply<primitive::add_op>(each)) return {value, x.step + y.step, both};
     if constexpr (is_apply<primitive::subtract_op>(each)) return {value, x.step - y.step, both};
@@ -115,12 +116,7 @@ private:
       return result{typename math::truth(alone<I>(here)), integer(longest_course)};
     } else if constexpr (is_computed<I> && compares_integers<Group, I>) {
       const auto x = of<each.operand[0]>(), y = of<each.operand[1]>();
-      const auto value = apply_node<Group, I, Pack>([&]<int J>(index_constant<J>) {
-        if constexpr (J == each.operand[0])
-          return x.value;
-        else
-          return y.value;
-      });
+      const auto value = applied<I>(x, y);
       // What differs by so much, and by one less or more at each step, is not the same before so many steps.
       const integer gap = xsimd::abs(y.value - x.value), change = xsimd::abs(y.step - x.step);
       const integer apart = xsimd::select(change == integer(0), integer(longest_course),
