@@ -1,11 +1,36 @@
-# scandsl::openblas, the BLAS of the CPU's matrix products. Distributions put cblas.h in folders of different names;
-# where there is no OpenBLAS, there is no target. Its OpenMP build comes first: it works on the threads that the programs
-# between the products use, where another one would start threads of its own beside them.
-find_library(OPENBLAS_LIBRARY NAMES openblas PATH_SUFFIXES openblas-openmp openblas-pthread openblas)
-find_path(OPENBLAS_INCLUDE_DIR NAMES openblas_config.h PATH_SUFFIXES openblas-openmp openblas-pthread openblas)
-mark_as_advanced(OPENBLAS_LIBRARY OPENBLAS_INCLUDE_DIR)
-if(OPENBLAS_LIBRARY AND OPENBLAS_INCLUDE_DIR AND NOT TARGET scandsl::openblas)
+# scandsl::openblas, the BLAS of the CPU's matrix products. Where there is no OpenBLAS, there is no target.
+#
+# SCANDSL_OPENBLAS_ROOT: the folder of the Python package scipy_openblas32, an OpenBLAS that is newer than those of
+# distributions (one that does not know a processor takes kernels of twenty years ago), and that a wheel of scandsl can
+# ask for. The Python package is built with it where the Python that builds it has it. Without it: the system's, of
+# which distributions put cblas.h in folders of different names.
+if(SCANDSL_BUILD_PYTHON AND NOT DEFINED SCANDSL_OPENBLAS_ROOT)
+  find_package(Python3 3.9 COMPONENTS Interpreter REQUIRED)
+  execute_process(
+    COMMAND ${Python3_EXECUTABLE} -c "import pathlib, scipy_openblas32; print(pathlib.Path(scipy_openblas32.__file__).parent)"
+    OUTPUT_VARIABLE SCANDSL_OPENBLAS_ROOT
+    OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+endif()
+set(SCANDSL_OPENBLAS_ROOT "${SCANDSL_OPENBLAS_ROOT}" CACHE PATH "the folder of the Python package scipy_openblas32; empty: the system's OpenBLAS")
+if(SCANDSL_OPENBLAS_ROOT)
+  find_library(SCIPY_OPENBLAS_LIBRARY NAMES scipy_openblas PATHS ${SCANDSL_OPENBLAS_ROOT}/lib NO_DEFAULT_PATH REQUIRED)
+  mark_as_advanced(SCIPY_OPENBLAS_LIBRARY)
+  set(openblas_library ${SCIPY_OPENBLAS_LIBRARY})
+  set(openblas_include ${SCANDSL_OPENBLAS_ROOT}/include)
+  # Its functions have names of their own, so that it lives beside another OpenBLAS.
+  foreach(function IN ITEMS cblas_sgemm cblas_dgemm openblas_get_parallel openblas_get_num_threads openblas_set_num_threads)
+    list(APPEND openblas_names ${function}=scipy_${function})
+  endforeach()
+else()
+  find_library(OPENBLAS_LIBRARY NAMES openblas PATH_SUFFIXES openblas-openmp openblas-pthread openblas)
+  find_path(OPENBLAS_INCLUDE_DIR NAMES openblas_config.h PATH_SUFFIXES openblas-openmp openblas-pthread openblas)
+  mark_as_advanced(OPENBLAS_LIBRARY OPENBLAS_INCLUDE_DIR)
+  set(openblas_library ${OPENBLAS_LIBRARY})
+  set(openblas_include ${OPENBLAS_INCLUDE_DIR})
+endif()
+if(openblas_library AND openblas_include AND NOT TARGET scandsl::openblas)
   add_library(scandsl::openblas INTERFACE IMPORTED)
-  target_include_directories(scandsl::openblas SYSTEM INTERFACE ${OPENBLAS_INCLUDE_DIR})
-  target_link_libraries(scandsl::openblas INTERFACE ${OPENBLAS_LIBRARY})
+  target_include_directories(scandsl::openblas SYSTEM INTERFACE ${openblas_include})
+  target_link_libraries(scandsl::openblas INTERFACE ${openblas_library})
+  target_compile_definitions(scandsl::openblas INTERFACE ${openblas_names})
 endif()

@@ -1,5 +1,7 @@
 """The compiled kernels, and how their errors reach the caller."""
 
+import ctypes
+import importlib.util
 import re
 from pathlib import Path
 
@@ -7,6 +9,10 @@ import torch
 
 
 def load_kernels() -> None:
+    # The OpenBLAS of the kernels, wherever pip has put it. Those that were built with the system's need none.
+    openblas = importlib.util.find_spec("scipy_openblas32")
+    if openblas is not None and openblas.origin is not None:
+        ctypes.CDLL(str(Path(openblas.origin).parent / "lib/libscipy_openblas.so"))
     torch.ops.load_library(Path(__file__).parent / "_kernels.so")
 
 

@@ -224,7 +224,7 @@ def linear_cross_entropy(
     if _LINEAR_CROSS_ENTROPY is None:
         raise RuntimeError(
             "scandsl was built without OpenBLAS, which linear_cross_entropy needs; install it "
-            "(libopenblas-openmp-dev) and build scandsl again"
+            "(pip install scipy-openblas32) and build scandsl again"
         )
     if reduction not in _REDUCTIONS:
         raise ValueError(f"expected none, mean or sum for reduction; got {reduction!r}")

@@ -151,11 +151,13 @@ public:
     });
   }
   void run_with_gradients(bool is_pending = false) {
-    run_on_device([&](auto& device) {
-      ops::linear_cross_entropy_with_gradients(
-          device, x.as_array(false), weight.as_array(false), target.as_array(false), loss.as_array(true),
-          gradients(), options(), is_pending ? std::optional(pending.as_array(true)) : std::nullopt);
-    });
+    run_on_device(
+        [&](auto& device) {
+          ops::linear_cross_entropy_with_gradients(
+              device, x.as_array(false), weight.as_array(false), target.as_array(false), loss.as_array(true),
+              gradients(), options(), is_pending ? std::optional(pending.as_array(true)) : std::nullopt);
+        },
+        threads);
   }
   /// [N, V], or of a chunk, in longer rows, of whose ends nothing may be written.
   array logits_gradient(bool writable) {
@@ -210,6 +212,7 @@ public:
 
   lce_case c;
   bool checks_targets = false, keeps_last_chunk = false;
+  int threads = 0;
   std::mt19937 random;
   memory_block x, weight, bias, class_weight, target, loss_cotangent, lse_cotangent, loss, lse, x_gradient,
       weight_gradient, bias_gradient, pending, kept, factor;

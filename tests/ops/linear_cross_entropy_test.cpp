@@ -87,6 +87,28 @@ TEST_CASE("linear cross entropy of many and of few classes and features") {
     }
 }
 
+TEST_CASE("products of linear cross entropy are the same in blocks for any number of threads") {
+  unsigned seed = 31;
+  for (const dtype type : {dtype::float32, dtype::float64, dtype::bfloat16})
+    for (const auto& [tokens, classes, features] :
+         {std::tuple{1, 4099, 600}, {257, 33, 1029}, {65, 1031, 129}, {130, 1, 8200}})
+      for (const int threads : {1, 2, 3, 6, 7}) {
+        lce_case c;
+        c.type = type;
+        c.tokens = {tokens};
+        c.classes = classes;
+        c.features = features;
+        c.chunk = 129;
+        c.logit_scale = 0.1;
+        c.layout_seed = seed % 2;
+        lce_operands o(c, ++seed);
+        o.threads = threads;
+        o.run_with_gradients();
+        INFO(c << ", " << threads << " threads");
+        CHECK(wrong(o, o.expected_with_unit_cotangents(), true, true) == "");
+      }
+}
+
 TEST_CASE("the gradient of linear cross entropy is that of finite differences") {
   for (unsigned options = 0; options < 32; ++options) {
     lce_case c;

@@ -22,11 +22,12 @@ using namespace scandsl;
 using namespace support;
 using extent_list = std::vector<std::int64_t>;
 
-/// Runs op(device) on the CPU; with SCANDSL_TEST_MANAGED on the GPU, waiting for it. There long lanes look
-/// back, or (SCANDSL_TEST_WALKS) are walked for want of a workspace, unless the op cannot do without.
+/// Runs op(device) on the CPU, on so many threads (0: as many as there are); with SCANDSL_TEST_MANAGED on the
+/// GPU, waiting for it. There long lanes look back, or (SCANDSL_TEST_WALKS) are walked for want of a
+/// workspace, unless the op cannot do without.
 #ifdef SCANDSL_TEST_MANAGED
 inline constexpr bool on_gpu = true;
-template <class Op> void run_on_device(Op op) {
+template <class Op> void run_on_device(Op op, int = 0) {
   memory_of<std::byte> workspace;
   const auto run_sized = [&] {
     cuda_sizing size;
@@ -50,8 +51,8 @@ template <class Op> void run_on_device(Op op) {
 }
 #else
 inline constexpr bool on_gpu = false;
-template <class Op> void run_on_device(Op op) {
-  const cpu device{};
+template <class Op> void run_on_device(Op op, int threads = 0) {
+  const cpu device{threads};
   op(device);
 }
 #endif

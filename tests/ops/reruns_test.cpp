@@ -13,16 +13,6 @@ using namespace op_test;
 
 namespace {
 
-/// Runs op(device) on the CPU with that many threads, or on the GPU.
-template <class Op> void run_with(int threads, Op op) {
-  if constexpr (on_gpu) {
-    run_on_device(op);
-  } else {
-    const cpu device{threads};
-    op(device);
-  }
-}
-
 template <class T> memory_of<T> drawn(std::mt19937& random, std::int64_t count, double low, double high) {
   memory_of<T> result;
   for (const double each : random_values(random, count, low, high))
@@ -62,9 +52,11 @@ template <class T> void check_log_sums() {
     gradients.x_gradient = array::of(dx.data(), extents);
     check_reruns(
         [&](int threads) {
-          run_with(threads, [&](auto& device) {
-            ops::logcumsumexp_backward(device, array::of(x.data(), extents), 1, gradients);
-          });
+          run_on_device(
+              [&](auto& device) {
+                ops::logcumsumexp_backward(device, array::of(x.data(), extents), 1, gradients);
+              },
+              threads);
         },
         dx);
   }
@@ -87,10 +79,12 @@ template <class T> void check_decayed_sums() {
       gradients.decay_gradient = array::of(ddecay.data(), of_decay);
       check_reruns(
           [&](int threads) {
-            run_with(threads, [&](auto& device) {
-              ops::decayed_sum_backward(device, array::of(x.data(), extents),
-                                        array::of(decay.data(), of_decay), 1, gradients);
-            });
+            run_on_device(
+                [&](auto& device) {
+                  ops::decayed_sum_backward(device, array::of(x.data(), extents),
+                                            array::of(decay.data(), of_decay), 1, gradients);
+                },
+                threads);
           },
           dx, ddecay);
     }
@@ -120,10 +114,12 @@ template <class T> void check_angles() {
       gradients.theta_gradient = array::of(dtheta.data(), of_theta);
       check_reruns(
           [&](int threads) {
-            run_with(threads, [&](auto& device) {
-              ops::lrpe_cosine_backward(device, array::of(x.data(), extents),
-                                        array::of(theta.data(), of_theta), gradients, options);
-            });
+            run_on_device(
+                [&](auto& device) {
+                  ops::lrpe_cosine_backward(device, array::of(x.data(), extents),
+                                            array::of(theta.data(), of_theta), gradients, options);
+                },
+                threads);
           },
           dx, dtheta);
     }
@@ -151,10 +147,12 @@ template <class T> void check_grids() {
       options.extra_tokens = extra;
       check_reruns(
           [&](int threads) {
-            run_with(threads, [&](auto& device) {
-              ops::md_lrpe_cosine_backward(device, array::of(x.data(), extents),
-                                           array::of(theta.data(), of_theta), tokens, gradients, options);
-            });
+            run_on_device(
+                [&](auto& device) {
+                  ops::md_lrpe_cosine_backward(device, array::of(x.data(), extents),
+                                               array::of(theta.data(), of_theta), tokens, gradients, options);
+                },
+                threads);
           },
           dx, dtheta);
     }

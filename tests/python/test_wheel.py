@@ -26,9 +26,17 @@ def test_a_wheel_in_an_empty_environment(installed: Path, tmp_path: Path) -> Non
     # torch itself is that of this environment.
     (packages,) = (tmp_path / "venv/lib").glob("python*/site-packages")
     (packages / "torch.pth").write_text("\n".join(site.getsitepackages()))
-    program = (
-        "import scandsl, torch; print(scandsl.__file__, scandsl.logcumsumexp(torch.zeros(3))[2].exp().item())"
-    )
-    where, value = run(python, "-I", "-c", program, cwd=tmp_path).split()
+    program = """
+import scandsl, torch
+print(scandsl.__file__)
+print(scandsl.logcumsumexp(torch.zeros(3))[2].exp().item())
+print(scandsl.linear_cross_entropy(torch.ones(2, 3), torch.zeros(4, 3), torch.tensor([0, 3])).exp().item())
+print(*{line.split()[-1] for line in open("/proc/self/maps") if "openblas" in line})
+"""
+    where, last_sum, loss, blas = run(python, "-I", "-c", program, cwd=tmp_path).splitlines()
     assert Path(where).is_relative_to(tmp_path)
-    assert float(value) == pytest.approx(3)
+    assert float(last_sum) == pytest.approx(3)
+    assert float(loss) == pytest.approx(4)
+    # Whoever installs a wheel may have no OpenBLAS but those of Python packages.
+    assert blas
+    assert all("site-packages" in library for library in blas.split())
