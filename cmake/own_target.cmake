@@ -15,3 +15,15 @@ function(scandsl_own_target target)
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${cxx}>"
                                            "$<$<COMPILE_LANGUAGE:CUDA>:--Werror=all-warnings>")
 endfunction()
+
+# CMake would have precompiled headers taken for a system's, without warnings.
+set(CMAKE_PCH_PROLOGUE "")
+
+# scandsl_precompile(<target> <header>...): of the C++ files, so that each need not read them again, which is most of what
+# a small one takes. A compiler cache does more, and would have to be told to trust them.
+function(scandsl_precompile target)
+  if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    list(TRANSFORM ARGN REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:<\\1$<ANGLE-R>>")
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+  endif()
+endfunction()

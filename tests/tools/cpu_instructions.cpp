@@ -8,6 +8,7 @@
 #include "decayed_sum/gradient_program.hpp"
 #include "logcumsumexp/gradient_program.hpp"
 #include "lrpe_cosine/gradient_program.hpp"
+#include "md_lrpe_cosine/program.hpp"
 #include "scandsl/scandsl.hpp"
 
 // Runs CPU kernels on two sizes each under callgrind (cpu_instructions.py), which counts the instructions of
@@ -92,11 +93,30 @@ void count_encoding(std::int64_t n) {
   });
 }
 
+/// Rows of 32 tokens, where positions start anew.
+void count_grid(std::int64_t n) {
+  namespace op = ops::md_lrpe_cosine_program;
+  constexpr std::int64_t heads = 2, features = 128, width = 32;
+  const std::vector<float> a = numbers(n * heads * features, -2, 2),
+                           angles = numbers(heads * features / 2, 0.01F, 1);
+  std::vector<float> out(2 * a.size());
+  const std::int64_t sizes[] = {n / width, width}, strides[] = {width, 1};
+  count("md_lrpe_cosine", n * heads * features, [&] {
+    run<op::program>(one_thread, x = view(a.data(), 1, heads, n, features),
+                     op::theta = view(angles.data(), heads, features / 2), op::sizes = view(sizes, 2),
+                     op::strides = view(strides, 2), op::extra_tokens = 0,
+                     y = view(out.data(), 1, heads, n, 2, features));
+  });
+}
+
 }  // namespace
 
 int main() {
   for (const bool contiguous : {true, false})
     for (const std::int64_t n : {1024, 2048}) count_scans(contiguous, n);
-  for (const std::int64_t n : {256, 512}) count_encoding(n);
+  for (const std::int64_t n : {256, 512}) {
+    count_encoding(n);
+    count_grid(n);
+  }
   return 0;
 }

@@ -3,7 +3,7 @@
 #include <optional>
 #include <tuple>
 
-#include "scandsl/exec/cuda/launch.cuh"
+#include "scandsl/exec/cuda/planned_kernel.cuh"
 #include "scandsl/exec/cuda_workspace.hpp"
 #include "scandsl/pass/prepare.hpp"
 
