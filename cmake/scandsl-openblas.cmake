@@ -2,22 +2,12 @@
 #
 # SCANDSL_OPENBLAS_ROOT: the folder of the Python package scipy_openblas32, an OpenBLAS that is newer than those of
 # distributions (one that does not know a processor takes kernels of twenty years ago), and that a wheel of scandsl can
-# ask for. The Python package is built with it where the Python that builds it has it. Without it: the system's, of
-# which distributions put cblas.h in folders of different names.
-if(SCANDSL_BUILD_PYTHON AND NOT DEFINED SCANDSL_OPENBLAS_ROOT)
-  find_package(Python3 3.9 COMPONENTS Interpreter REQUIRED)
-  execute_process(
-    COMMAND ${Python3_EXECUTABLE} -c "import pathlib, scipy_openblas32; print(pathlib.Path(scipy_openblas32.__file__).parent)"
-    OUTPUT_VARIABLE SCANDSL_OPENBLAS_ROOT
-    OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-endif()
-set(SCANDSL_OPENBLAS_ROOT "${SCANDSL_OPENBLAS_ROOT}" CACHE PATH "the folder of the Python package scipy_openblas32; empty: the system's OpenBLAS")
+# ask for. Empty: the system's, of which distributions put cblas.h in folders of different names.
 if(SCANDSL_OPENBLAS_ROOT)
-  find_library(SCIPY_OPENBLAS_LIBRARY NAMES scipy_openblas PATHS ${SCANDSL_OPENBLAS_ROOT}/lib NO_DEFAULT_PATH REQUIRED)
-  mark_as_advanced(SCIPY_OPENBLAS_LIBRARY)
-  set(openblas_library ${SCIPY_OPENBLAS_LIBRARY})
+  set(openblas_library ${SCANDSL_OPENBLAS_ROOT}/lib/libscipy_openblas.so)
   set(openblas_include ${SCANDSL_OPENBLAS_ROOT}/include)
   # Its functions have names of their own, so that it lives beside another OpenBLAS.
+  set(openblas_names "")
   foreach(function IN ITEMS cblas_sgemm cblas_dgemm openblas_get_parallel openblas_get_num_threads openblas_set_num_threads)
     list(APPEND openblas_names ${function}=scipy_${function})
   endforeach()
@@ -27,8 +17,9 @@ else()
   mark_as_advanced(OPENBLAS_LIBRARY OPENBLAS_INCLUDE_DIR)
   set(openblas_library ${OPENBLAS_LIBRARY})
   set(openblas_include ${OPENBLAS_INCLUDE_DIR})
+  set(openblas_names "")
 endif()
-if(openblas_library AND openblas_include AND NOT TARGET scandsl::openblas)
+if(EXISTS "${openblas_library}" AND EXISTS "${openblas_include}" AND NOT TARGET scandsl::openblas)
   add_library(scandsl::openblas INTERFACE IMPORTED)
   target_include_directories(scandsl::openblas SYSTEM INTERFACE ${openblas_include})
   target_link_libraries(scandsl::openblas INTERFACE ${openblas_library})

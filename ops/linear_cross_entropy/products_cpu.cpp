@@ -20,21 +20,32 @@ struct panel_policy {
 };
 
 /// While it lives, a call of OpenBLAS works on the thread that calls it. Threads of its own would be in the
-/// way of the executor's, which wait for work as they do; its OpenMP build has none of them, and does so
-/// within a parallel loop without being told. The number is the whole process's: of calls at the same time
-/// the last one to end may leave 1.
+/// way of the executor's, which wait for work as they do; its OpenMP build has none of them, but would take
+/// as many of OpenMP's as there are. The number of its own is the whole process's: of two calls at the same
+/// time the first to end gives the other its threads back, which is slower and no less right.
 class one_thread_a_call {
 public:
   one_thread_a_call() {
-    if (before > 1) openblas_set_num_threads(1);
+    if (of_openblas > 1) openblas_set_num_threads(1);
+#ifdef _OPENMP
+    omp_set_num_threads(1);  // of this thread's loops that do not say how many
+#endif
   }
   one_thread_a_call(const one_thread_a_call&) = delete;
   ~one_thread_a_call() {
-    if (before > 1) openblas_set_num_threads(before);
+    if (of_openblas > 1) openblas_set_num_threads(of_openblas);
+#ifdef _OPENMP
+    omp_set_num_threads(of_openmp);
+#endif
   }
 
 private:
-  int before = openblas_get_parallel() == OPENBLAS_THREAD ? openblas_get_num_threads() : 1;
+#ifdef _OPENMP
+  int of_openmp = omp_get_max_threads();
+  int of_openblas = openblas_get_parallel() == OPENBLAS_THREAD ? openblas_get_num_threads() : 1;
+#else
+  int of_openblas = openblas_get_parallel() != OPENBLAS_SEQUENTIAL ? openblas_get_num_threads() : 1;
+#endif
 };
 
 blasint as_blas(std::int64_t size) {
@@ -57,6 +68,7 @@ void call_blas(CBLAS_TRANSPOSE l, CBLAS_TRANSPOSE r, blasint m, blasint n_, blas
 /// blocks are multiples of, which is one of OpenBLAS's own blocks of registers or several.
 struct block_policy {
   static constexpr std::int64_t least_work = 1 << 18, edge = 32;
+  static constexpr int most_threads = 64;  ///< that call OpenBLAS, built for as many and its own
 };
 
 /// A result in blocks of equal size, for as many threads at most: near to squares, for a thread then reads
@@ -69,7 +81,8 @@ struct block_grid {
       : height(result.rows), width(result.columns) {
     const double work = static_cast<double>(height) * static_cast<double>(width) * static_cast<double>(depth);
     const auto count = static_cast<std::int64_t>(
-        std::clamp(work / double(block_policy::least_work), 1.0, static_cast<double>(threads)));
+        std::clamp(work / double(block_policy::least_work), 1.0,
+                   static_cast<double>(std::min(threads, block_policy::most_threads))));
     for (std::int64_t rows = 1; rows <= count; ++rows) {
       const std::int64_t h = part_of(result.rows, rows), w = part_of(result.columns, count / rows);
       if (count % rows == 0 && (rows == 1 || h + w < height + width)) height = h, width = w;
@@ -143,14 +156,13 @@ private:
   panel<C> left, right, sum;
 
   void compute(std::int64_t i, std::int64_t height, std::int64_t j, std::int64_t width) {
-    const int threads = cpu_detail::threads_of(device);
     const matrix total = sum.of(height, width);
     for (std::int64_t k = 0; k < p.left.columns; k += depth) {
       const std::int64_t deep = std::min(depth, p.left.columns - k);
       const matrix l = left.of(height, deep), r = right.of(deep, width);
       run<scaled>(device, x = view_of(p.left.block(i, height, k, deep)), y = view_of(l));
       run<scaled>(device, x = view_of(p.right.block(k, deep, j, width)), y = view_of(r));
-      multiply_direct<C>(threads, {l, r, total}, C(1), C(k > 0 ? 1 : 0));
+      multiply_direct<C>(device.threads, {l, r, total}, C(1), C(k > 0 ? 1 : 0));
     }
     const std::optional<erased_view> result = view_of(p.result.block(i, height, j, width));
     if (p.accumulates && earlier_ != C(1)) {
@@ -172,10 +184,10 @@ template <class C> void multiply_as(const cpu& device, const product& p) {
   if (!fits(p.left) || !fits(p.right) || !fits(p.result))
     panel_product<C>(device, p, factor, earlier)();
   else if (p.result.is_row_major())
-    multiply_direct<C>(cpu_detail::threads_of(device), p, factor, earlier);
+    multiply_direct<C>(device.threads, p, factor, earlier);
   else
-    multiply_direct<C>(cpu_detail::threads_of(device),
-                       {p.right.transposed(), p.left.transposed(), p.result.transposed()}, factor, earlier);
+    multiply_direct<C>(device.threads, {p.right.transposed(), p.left.transposed(), p.result.transposed()},
+                       factor, earlier);
 }
 
 }  // namespace
@@ -187,8 +199,9 @@ std::int64_t panel_bytes(dtype type) {
   return elements * static_cast<std::int64_t>(type == dtype::float64 ? sizeof(double) : sizeof(float));
 }
 
-void multiply(const cpu& device, const product& what) {
+void multiply(const cpu& given, const product& what) {
   if (what.result.rows == 0 || what.result.columns == 0) return;
+  const cpu device{cpu_detail::threads_of(given)};
   const one_thread_a_call alone;
   if (what.left.type == dtype::float64)
     multiply_as<double>(device, what);

@@ -9,11 +9,16 @@ import torch
 
 
 def load_kernels() -> None:
-    # The OpenBLAS of the kernels, wherever pip has put it. Those that were built with the system's need none.
-    openblas = importlib.util.find_spec("scipy_openblas32")
-    if openblas is not None and openblas.origin is not None:
+    kernels = Path(__file__).parent / "_kernels.so"
+    try:
+        torch.ops.load_library(kernels)
+    except OSError:
+        # The OpenBLAS of the kernels lies where pip has put it, which the loader does not know.
+        openblas = importlib.util.find_spec("scipy_openblas32")
+        if openblas is None or openblas.origin is None:
+            raise
         ctypes.CDLL(str(Path(openblas.origin).parent / "lib/libscipy_openblas.so"))
-    torch.ops.load_library(Path(__file__).parent / "_kernels.so")
+        torch.ops.load_library(kernels)
 
 
 # What torch's dispatcher says of an argument that a schema does not take.

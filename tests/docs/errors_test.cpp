@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -80,7 +81,7 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 
 /// The messages of expr/check.hpp, adjacent literals joined, runs of spaces as one.
 std::string messages_of_the_compiler() {
-  std::ifstream file(std::string(SCANDSL_GOLDEN) + "/../../include/scandsl/expr/check.hpp");
+  std::ifstream file(std::filesystem::path(SCANDSL_GOLDEN) / "../../include/scandsl/expr/check.hpp");
   std::stringstream stream;
   stream << file.rdbuf();
   std::string text, word;

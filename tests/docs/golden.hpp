@@ -1,4 +1,5 @@
 #pragma once
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <string>
@@ -8,7 +9,7 @@ namespace docs_test {
 
 /// The lines between [doc:region] and [/doc:region] of a file in the golden folder, each with its newline.
 inline std::string golden(const std::string& file, const std::string& region) {
-  std::ifstream stream(std::string(SCANDSL_GOLDEN) + "/" + file);
+  std::ifstream stream(std::filesystem::path(SCANDSL_GOLDEN) / file);
   std::string text, line;
   bool inside = false, found = false;
   while (std::getline(stream, line)) {

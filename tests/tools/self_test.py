@@ -35,6 +35,8 @@ class CpuInstructions(unittest.TestCase):
     def test_more_less_and_nothing_are_complaints(self):
         right = {name: sum(band) / 2 for name, band in cpu_instructions.PER_ELEMENT.items()}
         self.assertEqual(cpu_instructions.complaints(right), [])
+        for least, most in cpu_instructions.PER_ELEMENT.values():
+            self.assertTrue(0 < least < most)
         for factor in (0.9, 1.1):
             found = cpu_instructions.complaints({**right, "lrpe_cosine": factor * right["lrpe_cosine"]})
             self.assertEqual(len(found), 1)

@@ -2,7 +2,7 @@
 #include "scandsl/exec/cpu/driver.hpp"
 
 /// For libraries of many files that run programs on the CPU: who includes this leaves the driver to the one
-/// file of the library that includes driver.hpp alone and says `template void run_kernel(...)` for both
+/// file of the library that includes driver.hpp and says `template void run_kernel(...)` for both
 /// types.
 namespace scandsl::cpu_detail {
 
