@@ -3,11 +3,11 @@
 # SCANDSL_OPENBLAS_ROOT: the folder of the Python package scipy_openblas32, an OpenBLAS that is newer than those of
 # distributions (one that does not know a processor takes kernels of twenty years ago), and that a wheel of scandsl can
 # ask for. Empty: the system's, of which distributions put cblas.h in folders of different names.
+set(openblas_names "")
 if(SCANDSL_OPENBLAS_ROOT)
   set(openblas_library ${SCANDSL_OPENBLAS_ROOT}/lib/libscipy_openblas.so)
   set(openblas_include ${SCANDSL_OPENBLAS_ROOT}/include)
   # Its functions have names of their own, so that it lives beside another OpenBLAS.
-  set(openblas_names "")
   foreach(function IN ITEMS cblas_sgemm cblas_dgemm openblas_get_parallel openblas_get_num_threads openblas_set_num_threads)
     list(APPEND openblas_names ${function}=scipy_${function})
   endforeach()
@@ -17,7 +17,6 @@ else()
   mark_as_advanced(OPENBLAS_LIBRARY OPENBLAS_INCLUDE_DIR)
   set(openblas_library ${OPENBLAS_LIBRARY})
   set(openblas_include ${OPENBLAS_INCLUDE_DIR})
-  set(openblas_names "")
 endif()
 if(EXISTS "${openblas_library}" AND EXISTS "${openblas_include}" AND NOT TARGET scandsl::openblas)
   add_library(scandsl::openblas INTERFACE IMPORTED)
