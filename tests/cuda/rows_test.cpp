@@ -456,6 +456,13 @@ TEST_CASE("few lanes of several sweeps, in pieces", "[cuda][rows]") {
         CHECK(error_of<decay_gradient, float>({lanes, steps, kind}, along) < decay_gradient_error);
         CHECK(error_of<decay_gradient, bfloat16>({lanes, steps, kind}, along) < decay_gradient_error);
       }
+      for (const double restart : {0.0, 6000.0}) {  // (which is not cut into pieces)
+        CAPTURE(restart);
+        const how in_chunks{.backwards = backwards, .chunk = restart, .strided = strided};
+        const row_operands operands{lanes, steps, data::plain};
+        CHECK(error_of<lane_decay_gradient, float>(operands, in_chunks) < decay_gradient_error);
+        CHECK(error_of<lane_decay_gradient, bfloat16>(operands, in_chunks) < decay_gradient_error);
+      }
       for (const double before : {0.0, 1.0})
         for (const bool with_end : {false, true}) {
           CAPTURE(before, with_end);
@@ -481,6 +488,10 @@ TEST_CASE("without memory for pieces few lanes of several sweeps are walked", "[
 }
 
 TEST_CASE("few lanes of several sweeps, for compute-sanitizer", "[.sanitize]") {
+  CHECK(error_of<lane_decay_gradient, float>({40, 1025, data::plain}, {.strided = true}) <
+        decay_gradient_error);
+  CHECK(error_of<log_gradient, float>({40, 1025, data::masked}, {.strided = true}) <
+        log_gradient_error<float>(data::masked, 1025));
   CHECK(error_of<decay_gradient, float>({40, 1025, data::growing_between}, {.strided = true}) <
         decay_gradient_error);
   CHECK(error_of<carried_gradient, float>({2, 140000, data::plain}, {.backwards = 1}) <

@@ -112,9 +112,11 @@ struct cuda_sweep_piece_policy {
   /// gone through twice, by what is compiled for the rare case. (Gradient of a log-sum, 8 rows: as fast; of
   /// 1024 lanes side by side 2.5 ms, 1.8 in pieces; softmax of 16 rows 1.4 and 0.85.) Rolled: where scans are
   /// gone through again in rolled loops.
-  static constexpr int idle_multiprocessors = 4, idle_of_rolled = 16;
-  /// Blocks of a multiprocessor.
-  static constexpr int blocks_resident = 2;
+  static constexpr int idle_multiprocessors = 4, idle_of_rolled = 16, idle_of_streams = 2;
+  /// Blocks of a multiprocessor, of rows and of strips.
+  static constexpr int blocks_resident_of_rows = 2,
+                       blocks_resident_of_strips = cuda_strip_policy::resident_threads_of_sweeps /
+                                                   cuda_strip_policy::threads_of_sweeps;
   /// Of a lane, for several launches take as long as a few tiles. Not measured.
   static constexpr int fewest_tiles = 8;
 };
@@ -348,13 +350,15 @@ inline void consider_sweep_pieces(cuda_kernel_plan& plan, const cuda_tile_shape&
                                   const cuda_device& device, std::int64_t blocks, std::int64_t length,
                                   std::int64_t tile) {
   using policy = cuda_sweep_piece_policy;
-  const int idle = plan.arrangement == cuda_arrangement::row ? shape.idle_of_rows : shape.idle_of_strips;
+  const bool row = plan.arrangement == cuda_arrangement::row;
+  const int idle = row ? shape.idle_of_rows : shape.idle_of_strips,
+            resident = row ? policy::blocks_resident_of_rows : policy::blocks_resident_of_strips;
   if (idle == 0 || plan.nest.walk.size() != 1 || plan.packed || plan.chunk > 0 || plan.repeats > 1 ||
       blocks == 0 || blocks * idle > device.multiprocessors)
     return;
   const std::int64_t tiles = (length + tile - 1) / tile;
   if (tiles < policy::fewest_tiles) return;
-  const std::int64_t wanted = std::int64_t{policy::blocks_resident} * device.multiprocessors / blocks,
+  const std::int64_t wanted = std::int64_t{resident} * device.multiprocessors / blocks,
                      of_piece = (tiles + wanted - 1) / wanted, pieces = (tiles + of_piece - 1) / of_piece;
   plan.piece = of_piece * tile;
   plan.pieces = pieces;

@@ -90,10 +90,11 @@ struct carry_arguments {
 /// How few lanes of a program of several sweeps are cut (sweeps.cuh).
 struct sweep_pieces {
   int count = 1;           ///< of each lane; 1: none is cut
-  int launch = 0;          ///< which of the launches this is
-  std::int64_t tiles = 0;  ///< of a piece
+  int launch = 0;          ///< which of the launches this is,
+  bool joins = false;      ///< or that behind it, which joins what pieces have become
+  int tiles = 0;           ///< of a piece
   std::int64_t lanes = 0;  ///< all, empty ones of a thread's among them
-  void* states = nullptr;  ///< [sweep][component][piece][lane]: what scans make of pieces
+  void* states = nullptr;  ///< what scans make of pieces (sweep_pieces.cuh)
 };
 
 /// `Computed` positions in all tensors together.

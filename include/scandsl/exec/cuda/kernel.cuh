@@ -123,18 +123,24 @@ template <class Group> constexpr bool find_first_is_replayed() {
 }
 template <class Group> inline constexpr bool first_is_replayed = find_first_is_replayed<Group>();
 
-/// Whether lanes may be cut into pieces: several sweeps, whose scans do not wait for each other.
+/// Whether lanes may be cut into pieces: several sweeps, whose scans do not wait for each other. Tallies are
+/// added up behind the last sweep.
 template <class Group>
 inline constexpr bool cuts_sweeps = [] {
   bool cuts = Group::plan.sweeps > 1 && Group::value.scans.count > 0;
-  for (int s = 0; s < Group::plan.sweeps; ++s) cuts = cuts && Group::plan.rounds[s] <= 1;
+  for (int s = 0; s < Group::plan.sweeps; ++s) cuts = cuts && find_rounds<Group>(s) <= 1;
+  for (int i = 0; i < Group::value.scans.count; ++i)
+    cuts = cuts && !(is_tally<Group>(i) && Group::plan.sweep_of_scan[i] + 1 < Group::plan.sweeps);
   return cuts;
 }();
 /// In which launch a sweep's pieces are folded (or where it has no scans: gone through), for which those
-/// before it must be known; of the number of sweeps: the last launch.
+/// before it must be known; of the number of sweeps: the last launch, in which what comes behind them is
+/// computed.
 template <class Group> constexpr int launch_of_fold(int sweep) {
   int launch = 0;
   for (int s = 0; s < sweep; ++s) launch += Group::plan.sweep[s].has_scans ? 1 : 0;
+  for (int i = 0; i < Group::value.scans.count; ++i)
+    if (sweep == Group::plan.sweeps && is_tally<Group>(i)) return launch + 1;
   return launch;
 }
 

@@ -87,14 +87,16 @@ template <class K>
 using walked_row_of = std::conditional_t<K::group::only_strips, strip_of<K>, row_of<K, whole_warps>>;
 
 template <class K, class Arrangement> void launch_walk(typename K::arguments& a, cudaStream_t stream) {
-  const std::int64_t blocks = Arrangement::blocks(a) * a.pieces.count;
+  const std::int64_t blocks = Arrangement::blocks(a) * (a.pieces.joins ? 1 : a.pieces.count);
   if (blocks == 0) return;
   if (blocks > 0x7fffffff) throw cuda_error("at most 2^31 - 1 blocks", message(blocks), "run it in parts");
   a.restarts = a.chunk > 0 && a.chunk_dimension < 0;
-  a.in_order = a.restarts || a.walk_dimensions > 1 || a.pieces.count > 1;
   using fast = typename K::framed;
   using fast_arrangement = typename Arrangement::template of<fast>;
   using walk = runner<fast, fast_arrangement>;
+  a.in_order = a.restarts || a.walk_dimensions > 1;
+  if constexpr (cuts_sweeps<typename K::group>)
+    a.in_order = a.in_order || (a.pieces.count > 1 && !walk::streams_pieces);
   // What cannot keep its frames goes on with the robust program, whose states may be larger.
   std::size_t shared =
       std::max(walk::exchange_bytes(a.lane_threads), runner<K, Arrangement>::exchange_bytes(a.lane_threads));
@@ -119,6 +121,13 @@ template <class K, class Arrangement> void launch_walk(typename K::arguments& a,
   int cluster = 0;
   if constexpr (Arrangement::clustered) cluster = Arrangement::blocks_of_row(a);
   launch_kernel(kernel, {blocks, Arrangement::block_size(a), shared, cluster}, stream, a);
+}
+
+/// Joins what scans have made of the pieces of several sweeps (sweep_pieces.cuh): many threads for few lanes.
+template <class K, class Arrangement> void launch_join(typename K::arguments a, cudaStream_t stream) {
+  a.pieces.joins = true;
+  if (!a.along_rows) a.lane_threads = 1 << (a.log2_lane_threads = std::min(a.log2_lane_threads, 1));
+  launch_walk<K, Arrangement>(a, stream);
 }
 
 template <class K>
@@ -188,6 +197,8 @@ template <class K> cuda_tile_shape tile_shape() {
     shape.idle_of_rows = replays ? pieces::idle_of_rolled : pieces::idle_multiprocessors;
     shape.idle_of_strips =
         replays && strip::place::rolled ? pieces::idle_of_rolled : pieces::idle_multiprocessors;
+    if constexpr (policy::streams && runner<typename K::framed, strip_of<typename K::framed>>::streams_pieces)
+      shape.idle_of_rows = shape.idle_of_strips = pieces::idle_of_streams;
   }
   shape.parts = policy::takes_pieces && policy::reduces;
   shape.pieces = shape.pieces && !shape.parts;

@@ -249,6 +249,15 @@ template <class Group, int S, int Round = -1> struct scans_in {
 /// The tallies of sweep S.
 template <class Group, int S> using tallies_in = scans_in<Group, S, rounds_of<Group, S>>;
 template <class Group, int S> inline constexpr bool has_tallies = size_of_list<tallies_in<Group, S>> > 0;
+/// The others, which are folded.
+template <class Group, int S> struct folded_in {
+  static constexpr node_list list = [] {
+    node_list scans;
+    for (int i = 0; i < Group::value.scans.count; ++i)
+      if (Group::plan.sweep_of_scan[i] == S && !is_tally<Group>(i)) scans.push_back(i);
+    return scans;
+  }();
+};
 
 /// Whether node i is what a log-sum takes, read from memory: where steps do not exist tiles hold -inf, of
 /// which the exponential in a frame is 0.

@@ -34,9 +34,11 @@ sweep_pieces cut_sweeps(const cuda_kernel_plan& plan, const typename K::argument
   const bool row = plan.arrangement == cuda_arrangement::row;
   const int length = with_arrangement<K>(
       plan, a, [&]<class A>(std::type_identity<A>) { return A::tile_steps(a.lane_threads); });
-  sweep_pieces cut{static_cast<int>(plan.pieces), 0, plan.piece / length,
-                   a.lanes * (row ? 1 : tile_policy<K>::strip_lanes), nullptr};
-  bytes = sweep_count<group> * component_capacity<group> * cut.count * cut.lanes *
+  sweep_pieces cut;
+  cut.count = static_cast<int>(plan.pieces);
+  cut.tiles = static_cast<int>(plan.piece / length);
+  cut.lanes = a.lanes * (row ? 1 : tile_policy<K>::strip_lanes);
+  bytes = sweep_count<group> * (sweep_capacity<group> + 1) * (cut.count + std::int64_t{1}) * cut.lanes *
           static_cast<std::int64_t>(sizeof(typename scratch_type_of<typename K::compute>::type));
   return cut;
 }
@@ -95,8 +97,10 @@ public:
     with_arrangement<K>(plan, arguments, [&]<class A>(std::type_identity<A>) {
       const int launches =
           plan.pieces > 1 ? launch_of_fold<typename K::group>(sweep_count<typename K::group>) + 1 : 1;
-      for (arguments.pieces.launch = 0; arguments.pieces.launch < launches; ++arguments.pieces.launch)
+      for (arguments.pieces.launch = 0; arguments.pieces.launch < launches; ++arguments.pieces.launch) {
         launch_walk<K, A>(arguments, stream);
+        if (arguments.pieces.launch + 1 < launches) launch_join<K, A>(arguments, stream);
+      }
     });
   }
 

@@ -37,6 +37,11 @@ struct row {
   using slow_of = row<Other, Width, (sweep_count<group> == 1 && Vectors > 1 ? Vectors / 2 : Vectors),
                       RowThreads == whole_warps || RowThreads == part_of_warp ? any_threads : RowThreads,
                       !leaves_wide_data<Other> || (sweep_count<group> > 1)>;
+  /// Of threads that do nothing but join.
+  template <class Other>
+  using joining =
+      row<Other, Width, 1, RowThreads == whole_warps || RowThreads == part_of_warp ? any_threads : RowThreads,
+          true>;
   static constexpr bool has_streams = RowThreads >= 0 && !repeats && !in_stage;  ///< else a row is one tile
   /// What rows are staged for has no other kernel for one tile of several warps.
   static constexpr bool has_one_tile =
@@ -195,20 +200,27 @@ struct row {
   __device__ __forceinline__ int group_width() const {
     return shares_warps && thread.a.lane_threads < 32 ? thread.a.lane_threads : 32;
   }
+  /// As in a strip.
+  __device__ __forceinline__ int sharing() const { return lane_threads(); }
+  __device__ __forceinline__ int of_sharing() const { return in_row(); }
+  __device__ __forceinline__ std::int64_t unit_of(std::int64_t block) const {
+    const int log2_row = RowThreads > 0 ? std::countr_zero(static_cast<unsigned>(RowThreads))
+                                        : thread.a.log2_lane_threads,
+              log2_rows = RowThreads > 0 ? 0 : thread.a.log2_rows;
+    return (block << log2_rows) + (static_cast<int>(threadIdx.x) >> log2_row);
+  }
   /// Finds the lanes of a block.
   template <bool Packed> __device__ __forceinline__ void find(std::int64_t block, lane_state& found) const {
     const auto& a = thread.a;
-    const int log2_row =
-                  RowThreads > 0 ? std::countr_zero(static_cast<unsigned>(RowThreads)) : a.log2_lane_threads,
-              log2_rows = RowThreads > 0 ? 0 : a.log2_rows;
     std::int64_t sequence = 0;
     if constexpr (clustered) {
       block >>= a.log2_lane_threads - std::countr_zero(static_cast<unsigned>(threads));
       return found.template find<Packed>(block, 0);
     }
     if (Packed && a.segments > 1)
-      sequence = block, block = split_off(sequence, (a.lanes + (1 << log2_rows) - 1) >> log2_rows);
-    found.template find<Packed>((block << log2_rows) + (static_cast<int>(threadIdx.x) >> log2_row), sequence);
+      sequence = block,
+      block = split_off(sequence, ((a.lanes - 1) >> (RowThreads > 0 ? 0 : a.log2_rows)) + 1);
+    found.template find<Packed>(unit_of(block), sequence);
   }
 
   /// Shared memory of a block for what is staged of its rows.

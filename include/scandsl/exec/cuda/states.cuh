@@ -117,6 +117,18 @@ template <class Group> constexpr int find_component_capacity() {
   return most;
 }
 template <class Group> inline constexpr int component_capacity = find_component_capacity<Group>();
+/// The most that the scans of one sweep have, tallies among them.
+template <class Group>
+inline constexpr int sweep_capacity = [] {
+  int most = 0;
+  for (int s = 0; s < Group::plan.sweeps; ++s) {
+    int count = 0;
+    for (int i = 0; i < Group::value.scans.count; ++i)
+      if (Group::plan.sweep_of_scan[i] == s) count += Group::value.scans[i].components;
+    most = std::max(most, count);
+  }
+  return most;
+}();
 
 /// The states `distance` threads further up a warp, or where the scan goes Back through it, down.
 template <class Group, class Holder, bool Framed, bool Back, class C>

@@ -25,6 +25,8 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
   template <class Other>
   using slow_of = strip<Other, Lanes, (sweep_count<group> == 1 && Steps > 4 ? Steps / 2 : Steps), Threads,
                         !leaves_wide_data<Other>>;
+  /// Of threads that do nothing but join.
+  template <class Other> using joining = strip<Other, Lanes, 1, Threads, true>;
   static constexpr int blocks_resident =
       (sweep_count<group> > 1                      ? cuda_strip_policy::resident_threads_of_sweeps
        : component_capacity<group> * sizeof(C) > 4 ? cuda_strip_policy::resident_threads_of_large_states
@@ -134,13 +136,20 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
   static __device__ __forceinline__ void settle() {}
   /// Whether any of them says so.
   static __device__ __forceinline__ bool any(bool mine) { return any_of_all(threads, mine); }
+  /// How many threads share a lane, and which of them this is, in the order of the first sweep.
+  __device__ __forceinline__ int sharing() const { return threads >> thread.a.log2_lane_threads; }
+  __device__ __forceinline__ int of_sharing() const { return segment; }
+  /// The thread's unit of lanes in a block.
+  __device__ __forceinline__ std::int64_t unit_of(std::int64_t block) const {
+    return (block << thread.a.log2_lane_threads) + lane_thread;
+  }
   /// Finds the lanes of a block.
   template <bool Packed> __device__ __forceinline__ void find(std::int64_t block, lane_state& found) const {
     const auto& a = thread.a;
     std::int64_t sequence = 0;
     if (Packed && a.segments > 1)
       sequence = block, block = split_off(sequence, (a.lanes + lane_threads - 1) >> a.log2_lane_threads);
-    found.template find<Packed>((block << a.log2_lane_threads) + lane_thread, sequence);
+    found.template find<Packed>(unit_of(block), sequence);
   }
   static std::int64_t blocks(const typename K::arguments& a) {
     return (a.lanes + a.lane_threads - 1) / a.lane_threads * a.segments;

@@ -1,5 +1,5 @@
 #pragma once
-#include "scandsl/exec/cuda/scan_tile.cuh"
+#include "scandsl/exec/cuda/sweep_pieces.cuh"
 
 /// Programs of several sweeps: a gradient, whose second sweep goes back over what the first went along; a
 /// softmax, which is a reduction first. A block owns some lanes, as in the walk.
@@ -13,14 +13,7 @@
 /// Where one tile is all there is, its elements are read once and nothing is saved. Nor does sweep 0 go along
 /// strips whose carries the scan itself has left, of which this is the gradient (a.carries).
 ///
-/// Few lanes are cut into pieces of several tiles, of which each block has one, and the kernel is launched
-/// once for each sweep with scans, and once more:
-///
-///     launch 0   folds sweep 0 of each piece
-///     launch 1   goes through sweep 0, from the carry that the folds of the pieces before make; folds sweep
-///     1 launch 2   goes through sweep 1 likewise
-///
-/// A fold is the walk from the scans' identity, of which nothing is written but what the scans have become.
+/// Few lanes are cut into pieces (sweep_pieces.cuh).
 namespace scandsl::cuda_detail {
 
 /// All sweeps over the block's lanes, whatever the data, the access and the restarts; of rows that share what
@@ -29,14 +22,16 @@ template <class K, class Arrangement>
 __device__ __noinline__ void sweep_on(const typename K::arguments& a, unsigned char* shared,
                                       int first_row = 0);
 
-template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangement> {
-  using base = tile_scanner<K, Arrangement>;
+template <class K, class Arrangement> struct sweeper : piece_scanner<K, Arrangement> {
+  using base = piece_scanner<K, Arrangement>;
   using group = typename K::group;
   using C = typename K::compute;
-  using base::a, base::threads, base::runs, base::lanes;
+  using base::a, base::threads, base::runs, base::lanes, base::in_pieces, base::takes_pieces,
+      base::streams_pieces;
+  using tiles_to_do = typename base::tiles_to_do;
   using sweep_numbers = std::make_integer_sequence<int, sweep_count<group>>;
   /// What carries are kept as.
-  using saved_type = typename scratch_type_of<C>::type;
+  using saved_type = typename base::saved_type;
   static constexpr int saved_numbers = saved_count<group, C>;
   /// A stage holds what is read of a tile, and behind that each thread's carries.
   static constexpr int carries_in_stage = [] {
@@ -136,21 +131,21 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
   /// Several tiles of the same lanes.
   __device__ __forceinline__ void run_stream() {
     if (a.in_order) return leave();
-    threads.template find<true>(blockIdx.x, threads.thread);
+    threads.template find<true>(base::find_piece(), threads.thread);
     threads.thread.load_still();
     find_saved();
     const stretch_of_lanes range = whole();
     bool fits = true;
     for_each_index(sweep_numbers{}, [&]<int S>(index_constant<S>) {
       if (!fits) return;
-      begin_sweep<S>();
-      if (S == 0 && carries_are_there()) return;
+      begin_turn<S>();
+      if (!base::template reaches<S>() || (S == 0 && carries_are_there())) return;
       with_heading<group, S>(
-          a, [&]<bool Back>(std::bool_constant<Back>) { fits = stream_sweep<S, Back>(range); });
-      if (fits) base::template join_tallies<S>();
+          a, [&]<bool Back>(std::bool_constant<Back>) { fits = stream_turn<S, Back>(range); });
+      if (fits) base::template finish_tallies<S>();
     });
     if (fits) {
-      threads.thread.template boundary<sweep_count<group>>();
+      begin_turn<sweep_count<group>>();
     } else {
       threads.meet();  // the exchange is another's now
       leave();
@@ -158,13 +153,7 @@ template <class K, class Arrangement> struct sweeper : tile_scanner<K, Arrangeme
   }
 
   __device__ __forceinline__ void run(int first_row) {
-    std::int64_t block = blockIdx.x;
-    if constexpr (takes_pieces)
-      if (a.pieces.count > 1) {
-        const std::int64_t count = a.pieces.count;
-        piece = static_cast<int>(split_off(block, count));
-      }
-    threads.template find<true>(block, threads.thread);
+    threads.template find<true>(base::find_piece(), threads.thread);
     threads.thread.load_still();
     find_saved();
     if constexpr (size_of_list<shared_nodes<group>> > 0) {
@@ -181,19 +170,25 @@ private:
     return shared + base::exchange_bytes(a.lane_threads);
   }
   __device__ __forceinline__ void all_sweeps_in_order() {
-    const bool writes = threads.thread.writes;
     for_each_index(sweep_numbers{}, [&]<int S>(index_constant<S>) {
-      if (!reaches<S>()) return;
-      threads.thread.writes = writes && writes_boundary<S>();
-      begin_sweep<S>();
-      threads.thread.writes = writes;
-      if (S == 0 && carries_are_there()) return;
+      begin_turn<S>();
+      if (!base::template reaches<S>() || (S == 0 && carries_are_there())) return;
       with_heading<group, S>(a, [&]<bool Back>(std::bool_constant<Back>) { sweep<S, Back>(); });
-      base::template join_tallies<S>();
+      base::template finish_tallies<S>();
     });
-    if (!reaches<sweep_count<group>>()) return;
-    threads.thread.writes = writes && writes_boundary<sweep_count<group>>();
-    threads.thread.template boundary<sweep_count<group>>();
+    begin_turn<sweep_count<group>>();
+  }
+  /// What comes once a lane before sweep S, or (of the number of sweeps) behind the last one, if this launch
+  /// reaches it; where lanes are in pieces, one of them writes it.
+  template <int S> __device__ __forceinline__ void begin_turn() {
+    if (!base::template reaches<S>()) return;
+    const bool writes = threads.thread.writes;
+    threads.thread.writes = writes && base::template writes_boundary<S>();
+    if constexpr (S < sweep_count<group>)
+      begin_sweep<S>();
+    else
+      threads.thread.template boundary<S>();
+    threads.thread.writes = writes;
   }
   /// Leaves everything, anew, to what can do it whatever the data.
   __device__ __forceinline__ void leave(int first_row = 0) {
@@ -236,34 +231,66 @@ private:
     if constexpr (replays_any<group>(S)) threads.meet();  // others saved carries
   }
 
-  template <int S, bool Back> __device__ __forceinline__ bool stream_sweep(const stretch_of_lanes& range) {
+  /// Sweep S, or what this launch has of it for the block's piece.
+  template <int S, bool Back> __device__ __forceinline__ bool stream_turn(const stretch_of_lanes& range) {
+    tiles_to_do to_do{0, static_cast<int>(range.tiles), true};
+    if constexpr (streams_pieces)
+      if (in_pieces()) {
+        to_do = base::template own_tiles<S>(to_do.count);
+        if (base::template folds_now<S>()) {
+          base::template set_no_carry<S>();
+        } else if (base::template walks_now<S>()) {
+          if (!base::template begin_piece<S, Back>()) return false;
+        } else {
+          to_do.count = 0;
+        }
+      }
+    if (!stream_sweep<S, Back>(range, to_do)) return false;
+    if constexpr (streams_pieces && sweep_has_scans<group, S>)
+      if (in_pieces()) {
+        if (base::template folds_now<S>()) {
+          base::template publish<S, Back>();
+        } else if constexpr (uses_last<group, S>) {
+          // What the sweep began with, found once more: held meanwhile, it costs registers.
+          const bool writes = threads.thread.writes;
+          threads.thread.writes = false;
+          threads.thread.template boundary<S>();
+          threads.thread.writes = writes;
+          return base::template add_pieces<S>(a.pieces.count);
+        }
+      }
+    return true;
+  }
+  template <int S, bool Back>
+  __device__ __forceinline__ bool stream_sweep(const stretch_of_lanes& range, const tiles_to_do& to_do) {
+    // (Asked of what the kernel is told at each tile, as places are found from its number: what is held from
+    // tile to tile takes registers, of which gradients along strips have none left.)
+    const auto writes = [&] { return !streams_pieces || !base::template folds_piece<S>(); };
     unsigned char* const stages = first_stage();
-    const auto numbered = [&](std::int64_t i) { return Back ? range.tiles - 1 - i : i; };
+    const int begin = Back ? to_do.first + to_do.count - 1 : to_do.first,
+              behind = Back ? to_do.first - 1 : to_do.first + to_do.count, step = Back ? -1 : 1;
     // A stage that threads share is there when all have waited for it, and free when all have read it.
     const bool shares = Arrangement::place::can_share && a.shares_stages;
     if (shares) threads.meet();
-    const int step = Back ? -length() : length();
     const std::int64_t saved_step = Back ? -saved_of_tile : saved_of_tile;
-    std::int64_t from = numbered(0) * length();
-    stretch coming = place_of(range, from);
-    saved_type *saved_here = saved_at(range.first_slot + numbered(0)), *saved_coming = saved_here;
-    if (range.tiles > 0) {
+    stretch coming = place_of(range, std::int64_t{begin} * length());
+    saved_type *saved_here = saved_at(range.first_slot + begin), *saved_coming = saved_here;
+    if (begin != behind) {
       tile_on<S>(coming).prefetch(stages);
       prefetch_carries<S>(saved_coming, stages);
     }
     __pipeline_commit();
     int stage = 0;
 #pragma unroll 1
-    for (std::int64_t i = 0; i < range.tiles; ++i) {
+    for (int number = begin; number != behind; number += step) {
       const stretch here = coming;
       saved_here = saved_coming;
       if (shares) {
         __pipeline_wait_prior(0);
         threads.meet();
       }
-      if (i + 1 < range.tiles) {
-        from += step;
-        coming = place_of(range, from);
+      if (number + step != behind) {
+        coming = place_of(range, std::int64_t{number + step} * length());
         tile_on<S>(coming).prefetch(stages + (stage_bytes - stage));
         saved_coming += saved_step;
         prefetch_carries<S>(saved_coming, stages + (stage_bytes - stage));
@@ -280,22 +307,22 @@ private:
         if constexpr (replays<group>(S, Q)) {
           if (!fits) return;
           with_heading<group, Q>(a, [&]<bool Backwards>(std::bool_constant<Backwards>) {
-            const bool first = numbered(i) == (Backwards ? range.tiles - 1 : 0);
-            restore<Q>(
-                [&](int number, int lane) { return *carry_in<const saved_type>(carries, number, lane); });
+            const bool first = number == (Backwards ? static_cast<int>(range.tiles) - 1 : 0);
+            restore<Q>([&](int n, int lane) { return *carry_in<const saved_type>(carries, n, lane); });
             fits = base::template scan_fast<Q, scales_others<group>(Q), Backwards>(now, before, first);
           });
         }
       });
       if (fits) {
-        if constexpr (is_replayed<group>(S)) save<S>(saved_here);
-        fits = base::template scan_fast<S, true, Back>(now, before, i == 0);
+        if constexpr (is_replayed<group>(S))
+          if (writes()) save<S>(saved_here);
+        fits = base::template scan_fast<S, true, Back>(now, before, number == begin);
       }
       if (!fits) {
         __pipeline_wait_prior(0);
         return false;
       }
-      now.template finish<S, true, Back>(before, threads.thread.carry);
+      if (writes()) now.template finish<S, true, Back>(before, threads.thread.carry);
     }
     return true;
   }
@@ -304,8 +331,7 @@ private:
   template <int S, bool Back> __device__ __forceinline__ void sweep() {
     const stretch_of_lanes all = whole();
     states<group, C> seed[lanes];
-#pragma unroll
-    for (int lane = 0; lane < lanes; ++lane) seed[lane] = threads.thread.carry[lane];
+    base::copy_carries(threads.thread.carry, seed);
     std::int64_t chunks = in_pieces() ? passes : 1, slots = 0, first_slot = all.first_slot;
     if (a.restarts) {
       chunks = (all.high - all.low + a.chunk - 1) / a.chunk;
@@ -315,7 +341,7 @@ private:
 #pragma unroll 1
     for (std::int64_t i = 0; i < chunks; ++i) {
       stretch_of_lanes here = all;
-      tiles_to_do to_do{0, all.tiles, true};
+      tiles_to_do to_do{0, static_cast<int>(all.tiles), true};
       if (in_pieces()) {
         if constexpr (takes_pieces)
           if (!begin_pass<S, Back>(static_cast<int>(i), seed, to_do)) continue;
@@ -323,28 +349,20 @@ private:
         const std::int64_t number = Back != a.reversed[0] ? chunks - 1 - i : i;
         here.low = all.low + number * a.chunk;
         here.high = here.low + a.chunk < all.high ? here.low + a.chunk : all.high;
-        here.tiles = to_do.count = tiles_of(here.high - here.low);
+        here.tiles = tiles_of(here.high - here.low);
+        to_do.count = static_cast<int>(here.tiles);
         here.first_slot = first_slot + number * slots;
-        set_carry<S>(seed);
+        base::template set_carry<S>(seed);
       }
       walk_stretch<S, Back>(here, to_do);
       if constexpr (takes_pieces)
-        if (in_pieces() && folds_now<S>()) publish<S>();
+        if (in_pieces() && base::template folds_now<S>()) base::template publish<S, Back>();
     }
   }
-  template <int S> __device__ __forceinline__ void set_carry(const states<group, C> (&from)[lanes]) {
-#pragma unroll
-    for (int lane = 0; lane < lanes; ++lane)
-      copy_states<group, scans_in<group, S>>(from[lane], threads.thread.carry[lane]);
-  }
-  struct tiles_to_do {
-    std::int64_t first, count;  ///< numbered in the order of the first sweep
-    bool writes;
-  };
   template <int S, bool Back>
   __device__ __forceinline__ void walk_stretch(const stretch_of_lanes& range, const tiles_to_do& to_do) {
 #pragma unroll 1
-    for (std::int64_t i = 0; i < to_do.count; ++i) {
+    for (int i = 0; i < to_do.count; ++i) {
       const std::int64_t number = to_do.first + (Back ? to_do.count - 1 - i : i);
       saved_type* const saved_here = saved_at(range.first_slot + number);
       auto now = tile_on<S, true>(place_of(range, number * length()));
@@ -364,26 +382,6 @@ private:
     }
   }
 
-  // ---- pieces
-
-  static constexpr bool takes_pieces = cuts_sweeps<group> && !Arrangement::clustered;
-  int piece = 0;  ///< number of the block's, in the order of the first sweep
-  __device__ __forceinline__ bool in_pieces() const { return takes_pieces && a.pieces.count > 1; }
-  /// Whether sweep S, or what comes before it once a lane, has its turn in this launch or had it before.
-  template <int S> __device__ __forceinline__ bool reaches() const {
-    return !in_pieces() || launch_of_fold<group>(S) <= a.pieces.launch;
-  }
-  template <int S> __device__ __forceinline__ bool writes_boundary() const {
-    return !in_pieces() || (piece == 0 && launch_of_fold<group>(S) == a.pieces.launch);
-  }
-  template <int S> __device__ __forceinline__ bool folds_now() const {
-    return sweep_has_scans<group, S> && launch_of_fold<group>(S) == a.pieces.launch;
-  }
-  template <int S> __device__ __forceinline__ bool walks_now() const {
-    constexpr bool matters = is_replayed<group>(S) || stage_of<group, stage_kind::sweep, S>.stores.count > 0;
-    return matters && launch_of_fold<group>(S) + (sweep_has_scans<group, S> ? 1 : 0) == a.pieces.launch;
-  }
-
   /// A sweep goes through what precedes the block's piece, its own piece, and everything, as far as that is
   /// wanted. (The first and the last only where the folds of pieces do not tell.)
   static constexpr int before_own = 0, own = 1, everything = 2, passes = 3;
@@ -391,71 +389,26 @@ private:
   template <int S, bool Back>
   __device__ __forceinline__ bool begin_pass(int pass, const states<group, C> (&seed)[lanes],
                                              tiles_to_do& to_do) {
-    const std::int64_t all = to_do.count, first = std::min(piece * a.pieces.tiles, all),
-                       end = std::min(first + a.pieces.tiles, all);
+    const int all = to_do.count;
+    const tiles_to_do mine = base::template own_tiles<S>(all);
     if (pass == own) {
-      to_do = {first, end - first, !folds_now<S>()};
-      if (!folds_now<S>()) return walks_now<S>();
-#pragma unroll
-      for (int lane = 0; lane < lanes; ++lane)
-        set_identity<group, scans_in<group, S>>(threads.thread.carry[lane]);
+      to_do = mine;
+      if (!base::template folds_now<S>()) return base::template walks_now<S>();
+      base::template set_no_carry<S>();
       return true;
     }
-    const bool wanted = pass == everything ? uses_last<group, S> : walks_now<S>();
-    if (!sweep_has_scans<group, S> || folds_now<S>() || !wanted) return false;
+    const bool wanted = pass == everything ? uses_last<group, S> : base::template walks_now<S>();
+    if (!sweep_has_scans<group, S> || base::template folds_now<S>() || !wanted) return false;
+    const int end = mine.first + mine.count;
     to_do = pass == everything ? tiles_to_do{0, all, false}
             : Back             ? tiles_to_do{end, all - end, false}
-                               : tiles_to_do{0, first, false};
-    set_carry<S>(seed);
-    if (add_pieces<S, Back>(pass == everything ? a.pieces.count : Back ? a.pieces.count - 1 - piece : piece))
+                               : tiles_to_do{0, mine.first, false};
+    base::template set_carry<S>(seed);
+    if (base::template add_pieces<S>(pass == everything ? a.pieces.count
+                                                        : base::template pieces_before<Back>()))
       return false;
-    set_carry<S>(seed);
+    base::template set_carry<S>(seed);
     return true;
-  }
-  /// Of the lanes' first one.
-  template <int S> __device__ __forceinline__ saved_type* state_at(int number) const {
-    return static_cast<saved_type*>(a.pieces.states) +
-           (std::int64_t{S} * component_capacity<group> * a.pieces.count + number) * a.pieces.lanes +
-           threads.thread.unit * lanes;
-  }
-  /// Leaves what the scans of sweep S have made of the block's piece.
-  template <int S> __device__ __forceinline__ void publish() const {
-    if (!threads.thread.writes) return;
-    const std::int64_t apart = a.pieces.count * a.pieces.lanes;
-    for_components<group, scans_in<group, S>>(
-        [&]<int N, int Component>(index_constant<N>, index_constant<Component>) {
-          constexpr int index = component_index<group, scans_in<group, S>>(N, Component);
-#pragma unroll
-          for (int lane = 0; lane < lanes; ++lane)
-            if (lane < threads.thread.valid)
-              state_at<S>(piece)[index * apart + lane] =
-                  static_cast<saved_type>(std::get<Component>(state_of<N>(threads.thread.carry[lane])));
-        });
-  }
-  /// Appends the first `count` pieces in the order of sweep S to the carry. False, for all that come and go
-  /// together, where that may make a NaN which the scan in order does not make.
-  template <int S, bool Back> __device__ __forceinline__ bool add_pieces(int count) {
-    using here = scans_in<group, S>;
-    const std::int64_t apart = a.pieces.count * a.pieces.lanes;
-    bool suspect = false;
-#pragma unroll 4
-    for (int i = 0; i < count; ++i) {
-      const saved_type* const from = state_at<S>(Back ? a.pieces.count - 1 - i : i);
-#pragma unroll
-      for (int lane = 0; lane < lanes; ++lane) {
-        if (lane >= threads.thread.valid) continue;
-        states<group, C>& carry = threads.thread.carry[lane];
-        states<group, C> next = carry;
-        for_components<group, here>([&]<int N, int Component>(index_constant<N>, index_constant<Component>) {
-          std::get<Component>(state_of<N>(next)) =
-              static_cast<C>(from[component_index<group, here>(N, Component) * apart + lane]);
-        });
-        suspect = suspect || (any_scales<group, here> && overflows<group, here>(carry, next));
-        combine_onto<group, here>(carry, next);
-        copy_states<group, here>(next, carry);
-      }
-    }
-    return !any_scales<group, here> || !threads.any(suspect);
   }
 
   // ---- the carries with which a sweep came to its tiles

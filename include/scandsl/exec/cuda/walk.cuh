@@ -265,12 +265,24 @@ template <class K, class Arrangement>
 using runner =
     std::conditional_t<(sweep_count<typename K::group> > 1), sweeper<K, Arrangement>, walker<K, Arrangement>>;
 
+/// Where this launch does nothing but join pieces of lanes: does that.
+template <class K, class Arrangement>
+__device__ __forceinline__ bool joins_pieces(const typename K::arguments& a, unsigned char* shared) {
+  if constexpr (cuts_sweeps<typename K::group> && !Arrangement::clustered) {
+    using robust = typename K::robust;
+    if (a.pieces.joins) join_pieces<robust, typename Arrangement::template joining<robust>>(a, shared);
+    return a.pieces.joins;
+  }
+  return false;
+}
+
 /// Everything, in either arrangement: one kernel, for it does nothing but call.
 template <class K, class Strip, class Row>
 __global__ void __launch_bounds__(std::max(Strip::threads, Row::threads), Row::blocks_resident)
     walk_kernel(const __grid_constant__ typename K::arguments a) {
   extern __shared__ __align__(16) unsigned char shared[];
   const auto walk = [&]<class Arrangement>(std::type_identity<Arrangement>) {
+    if (joins_pieces<K, Arrangement>(a, shared)) return;
     if constexpr (sweep_count<typename K::group> > 1)
       sweep_on<K, Arrangement>(a, shared);
     else
@@ -288,6 +300,7 @@ template <class K, class Arrangement>
 __global__ void __launch_bounds__(Arrangement::threads, Arrangement::blocks_resident)
     stream_kernel(const __grid_constant__ typename K::arguments a) {
   extern __shared__ __align__(16) unsigned char shared[];
+  if (joins_pieces<K, Arrangement>(a, shared)) return;
   runner<K, Arrangement> all(a, shared);
   if (Arrangement::streams_one_tile && a.one_tile)
     all.run_one_tile();
