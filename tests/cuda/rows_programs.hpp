@@ -32,10 +32,13 @@ inline constexpr auto long_carried =
 inline constexpr auto long_chunks = op<"long_chunks">(
     out<"y">(b, n) =
         scan(decayed_sum, over(n).reversed(back).restart_every(value_or(chunk, 0)), decay(b, n), x(b, n)));
-/// With one decay for a lane, whose gradient is a sum along it.
-inline constexpr auto lane_decay = op<"lane_decay">(
-    out<"y">(b, n) =
-        scan(decayed_sum, over(n).reversed(back).restart_every(value_or(chunk, 0)), decay(b), x(b, n)));
+/// With one decay for a lane, whose gradient is a sum along it: where there are no chunks, a tally.
+inline constexpr auto lane_decay =
+    op<"lane_decay">(out<"y">(b, n) = scan(decayed_sum, along, decay(b), x(b, n)));
+inline constexpr auto started_lane_decay = op<"started_lane_decay">(
+    out<"y">(b, n) = scan(decayed_sum, along.starting_from(start(b)), decay(b), x(b, n)));
+inline constexpr auto lane_decay_in_chunks = op<"lane_decay_in_chunks">(
+    out<"y">(b, n) = scan(decayed_sum, along.restart_every(chunk), decay(b), x(b, n)));
 inline constexpr auto long_total = op<"long_total">(out<"y">(b) = sum(over(n), x(b, n)));
 inline constexpr auto long_softmax = op<"long_softmax">(out<"y">(b, n) = softmax(over(n), x(b, n)));
 inline constexpr auto long_shift =
@@ -44,6 +47,8 @@ inline constexpr auto long_shift =
 inline constexpr auto log_gradient = gradient(long_log, x);
 inline constexpr auto decay_gradient = gradient(long_decay, x, decay);
 inline constexpr auto lane_decay_gradient = gradient(lane_decay, x, decay);
+inline constexpr auto started_lane_decay_gradient = gradient(started_lane_decay, x, decay, start);
+inline constexpr auto gradient_in_chunks = gradient(lane_decay_in_chunks, x, decay);
 inline constexpr auto carried_gradient = gradient(long_carried, x, start);
 inline constexpr auto softmax_gradient = gradient(long_softmax, x);
 /// Which have no kernels for lanes that lie side by side.

@@ -122,13 +122,19 @@ __device__ __forceinline__ void join_pieces_of(const typename K::arguments& a,
   suspect = threads.template join<here, false, true>(local, preceding, total, suspect & exists, exists);
   if (writes && std::is_same_v<here, folded_in<group, S>>) of(0).suspect() = suspect ? 1 : 0;
   if (suspect || !exists) return;
+  if constexpr (reduces<group, here>) {  // what precedes a piece is not wanted, nor known
 #pragma unroll
-  for (int lane = 0; lane < lanes; ++lane)
+    for (int lane = 0; lane < lanes; ++lane)
+      if (writes) of(lane).template write<here>(a.pieces.count, total[lane]);
+  } else {
+#pragma unroll
+    for (int lane = 0; lane < lanes; ++lane)
 #pragma unroll 4
-    for (int i = first; i < end; ++i) {
-      append(preceding[lane], lane, i);
-      of(lane).template write<here>(i + 1, preceding[lane]);
-    }
+      for (int i = first; i < end; ++i) {
+        append(preceding[lane], lane, i);
+        of(lane).template write<here>(i + 1, preceding[lane]);
+      }
+  }
 }
 /// ... of the sweep that this launch has folded, and the tallies of that which it went through. A function of
 /// its own, out of the way of a kernel's registers.
@@ -261,9 +267,11 @@ template <class K, class Arrangement> struct piece_scanner : tile_scanner<K, Arr
       }
     }
   }
-  /// Appends the first `count` pieces in the order of sweep S to the carry. False, for all that come and go
+  /// Appends the first `count` pieces in the order of sweep S, or where it only reduces all of them, to the
+  /// carry. False, for all that come and go
   /// together, where that may make a NaN which the scan in order does not make.
   template <int S> __device__ __forceinline__ bool add_pieces(int count) {
+    if constexpr (reduces<group, folded_in<group, S>>) count = a.pieces.count;
     bool suspect = threads.thread.valid > 0 && pieces_of<S>(0).suspect() != 0;
 #pragma unroll
     for (int lane = 0; lane < lanes; ++lane)

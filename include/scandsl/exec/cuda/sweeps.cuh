@@ -251,6 +251,8 @@ private:
         if (base::template folds_now<S>()) {
           base::template publish<S, Back>();
         } else if constexpr (uses_last<group, S>) {
+          // (Where there are tallies, which the carry now has, what comes behind is another launch's.)
+          if (has_tallies<group, S> && base::template walks_now<S>()) return true;
           // What the sweep began with, found once more: held meanwhile, it costs registers.
           const bool writes = threads.thread.writes;
           threads.thread.writes = false;
