@@ -50,6 +50,8 @@ template void run_on_gpu<decay_gradient, bfloat16>(const problem&);
 template void run_on_gpu<lane_decay_gradient, float>(const problem&);
 template void run_on_gpu<started_lane_decay_gradient, bfloat16>(const problem&);
 template void run_on_gpu<gradient_in_chunks, float>(const problem&);
+template void run_on_gpu<two_decays, float>(const problem&);
+template void run_on_gpu<weighted_log_gradient, float>(const problem&);
 template void run_on_gpu<carried_gradient, float>(const problem&);
 template void run_on_gpu<softmax_gradient, float>(const problem&);
 template void run_on_gpu<carried_along_rows, bfloat16>(const problem&);

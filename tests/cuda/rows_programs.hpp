@@ -39,6 +39,16 @@ inline constexpr auto started_lane_decay = op<"started_lane_decay">(
     out<"y">(b, n) = scan(decayed_sum, along.starting_from(start(b)), decay(b), x(b, n)));
 inline constexpr auto lane_decay_in_chunks = op<"lane_decay_in_chunks">(
     out<"y">(b, n) = scan(decayed_sum, along.restart_every(chunk), decay(b), x(b, n)));
+/// A second scan whose elements, and what is written behind it, wait for the first one's end.
+inline constexpr auto first_decay = scan(decayed_sum, along, decay(b, n), x(b, n));
+inline constexpr auto second_decay =
+    scan(decayed_sum, along, decay(b, n), first_decay / (1.0 + abs(last(first_decay))));
+inline constexpr auto two_decays =
+    op<"two_decays">(out<"y">(b, n) = second_decay, out<"z">(b) = last(second_decay) * last(first_decay));
+/// With one weight for a lane, whose gradient is a tally beside a log-sum's.
+inline constexpr tensor<"weight"> weight;
+inline constexpr auto weighted_log =
+    op<"weighted_log">(out<"y">(b, n) = scan(log_add_exp, along, x(b, n) + weight(b)));
 inline constexpr auto long_total = op<"long_total">(out<"y">(b) = sum(over(n), x(b, n)));
 inline constexpr auto long_softmax = op<"long_softmax">(out<"y">(b, n) = softmax(over(n), x(b, n)));
 inline constexpr auto long_shift =
@@ -48,6 +58,7 @@ inline constexpr auto log_gradient = gradient(long_log, x);
 inline constexpr auto decay_gradient = gradient(long_decay, x, decay);
 inline constexpr auto lane_decay_gradient = gradient(lane_decay, x, decay);
 inline constexpr auto started_lane_decay_gradient = gradient(started_lane_decay, x, decay, start);
+inline constexpr auto weighted_log_gradient = gradient(weighted_log, x, weight);
 inline constexpr auto gradient_in_chunks = gradient(lane_decay_in_chunks, x, decay);
 inline constexpr auto carried_gradient = gradient(long_carried, x, start);
 inline constexpr auto softmax_gradient = gradient(long_softmax, x);

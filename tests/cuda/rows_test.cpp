@@ -459,6 +459,9 @@ TEST_CASE("few lanes of several sweeps, in pieces", "[cuda][rows]") {
       const row_operands decaying{lanes, steps, data::plain};
       CHECK(error_of<lane_decay_gradient, float>(decaying, along) < decay_gradient_error);
       CHECK(error_of<started_lane_decay_gradient, bfloat16>(decaying, along) < decay_gradient_error);
+      CHECK(error_of<two_decays, float>(decaying, along) < 1e-4);
+      CHECK(error_of<weighted_log_gradient, float>(decaying, along) <
+            log_gradient_error<float>(data::plain, steps));
       const how in_chunks{.backwards = backwards, .chunk = 6000, .strided = strided};  // not cut
       CHECK(error_of<gradient_in_chunks, float>(decaying, in_chunks) < decay_gradient_error);
       for (const double before : {0.0, 1.0})
@@ -488,6 +491,7 @@ TEST_CASE("without memory for pieces few lanes of several sweeps are walked", "[
 TEST_CASE("few lanes of several sweeps, for compute-sanitizer", "[.sanitize]") {
   CHECK(error_of<lane_decay_gradient, float>({40, 1025, data::plain}, {.strided = true}) <
         decay_gradient_error);
+  CHECK(error_of<long_softmax, float>({40, 1025, data::plain}, {.strided = true}) < 1e-5);
   CHECK(error_of<log_gradient, float>({40, 1025, data::masked}, {.strided = true}) <
         log_gradient_error<float>(data::masked, 1025));
   CHECK(error_of<decay_gradient, float>({40, 1025, data::growing_between}, {.strided = true}) <

@@ -106,19 +106,19 @@ struct cuda_piece_policy {
   static constexpr int rounds = 4;
 };
 
-/// How few lanes of several sweeps are cut into pieces (exec/cuda/sweeps.cuh). Measured on an H100.
+/// How few lanes of several sweeps are cut into pieces (exec/cuda/sweep_pieces.cuh).
 struct cuda_sweep_piece_policy {
-  /// Lanes are cut where a walk would keep no more than one multiprocessor of so many busy: each piece is
-  /// gone through twice, by what is compiled for the rare case. (Gradient of a log-sum, 8 rows: as fast; of
-  /// 1024 lanes side by side 2.5 ms, 1.8 in pieces; softmax of 16 rows 1.4 and 0.85.) Rolled: where scans are
-  /// gone through again in rolled loops.
+  /// Lanes are cut where a walk would keep no more than one multiprocessor of so many busy, for each piece is
+  /// gone through twice. What is compiled for the rare case (measured on an H100: gradient of a log-sum, 8
+  /// rows: as fast; of 1024 lanes side by side 2.5 ms, 1.8 in pieces; softmax of 16 rows 1.4 and 0.85); that
+  /// in rolled loops; and kernels for the usual case (on an H200, 16 blocks: 3.9 ms, 0.5 in pieces).
   static constexpr int idle_multiprocessors = 4, idle_of_rolled = 16, idle_of_streams = 2;
   /// Blocks of a multiprocessor, of rows and of strips.
   static constexpr int blocks_resident_of_rows = 2,
                        blocks_resident_of_strips = cuda_strip_policy::resident_threads_of_sweeps /
                                                    cuda_strip_policy::threads_of_sweeps;
   /// Of a lane, for several launches take as long as a few tiles. Not measured.
-  static constexpr int fewest_tiles = 8;
+  static constexpr int fewest_tiles = 16;
 };
 
 /// How reductions of lanes that lie side by side are cut into parts (exec/cuda/parts.cuh). Measured on an

@@ -135,7 +135,8 @@ template <int Tensors, int Computed, class C> struct kernel_arguments {
   bool reversed[max_sweeps] = {};
   bool last_wanted = true;     ///< something is computed from the scans' last values
   bool restarts = false;       ///< chunks restart within the walk
-  bool in_order = false;       ///< what streams cannot do: restarts, several dimensions to walk, pieces
+  bool in_order = false;       ///< what streams cannot do: restarts, several dimensions to walk, pieces of
+                               ///< programs whose framed states differ
   bool along_rows = false;     ///< the arrangement is a row
   bool one_tile = false;       ///< no lane has more than one tile
   bool shares_stages = false;  ///< a strip's threads bring its rows of all operands together, 16 bytes each

@@ -5,8 +5,8 @@
 /// The kernel is launched once for each sweep with scans, and once more:
 ///
 ///     launch 0   folds sweep 0 of each piece
-///     launch 1   goes through sweep 0, from the carry that the folds of the pieces before make; folds sweep
-///     1 launch 2   goes through sweep 1 likewise
+///     launch 1   walks sweep 0, from what the pieces before make; folds sweep 1
+///     launch 2   walks sweep 1 likewise
 ///
 /// A fold is the walk from the scans' identity, of which nothing is written but what the scans have become.
 /// Between two of these launches a small one joins what they have become. Tallies, of which each block has
@@ -51,7 +51,8 @@ template <class Framed, class Robust> constexpr bool makes_same_states() {
 
 /// What the robust program K makes of one lane's pieces, whichever kernel found it: [sweep][component][slot]
 /// [lane], slots numbered in the order of the sweep. First, slot i + 1 holds what scans make of piece i; once
-/// threads have joined, what they make of all as far as that, and slot 0 the scans' identity.
+/// threads have joined, what they make of all as far as that, and slot 0 the scans' identity. Of reductions,
+/// tallies among them, only the last slot is joined.
 template <class K, int S> struct piece_states {
   using group = typename K::group;
   using C = typename K::compute;
@@ -252,24 +253,26 @@ template <class K, class Arrangement> struct piece_scanner : tile_scanner<K, Arr
   template <int S> __device__ __forceinline__ void finish_tallies() {
     if constexpr (has_tallies<group, S>) {
       if (!in_pieces() || walks_now<S>()) base::template join_tallies<S>();
-      if (!in_pieces() || threads.thread.valid == 0) return;
-      using here = tallies_in<group, S>;
+      if constexpr (std::is_same_v<group, robust_group>) {  // others leave pieces to those
+        if (!in_pieces() || threads.thread.valid == 0) return;
+        using here = tallies_in<group, S>;
 #pragma unroll
-      for (int lane = 0; lane < lanes; ++lane) {
-        states<group, C>& carry = threads.thread.carry[lane];
-        const auto of = pieces_of<S>(lane);
-        if (walks_now<S>()) {
-          if (lane >= threads.thread.valid) set_identity<group, here>(carry);
-          if (threads.thread.writes) of.template write<here>(piece + 1, carry);
-        } else if (launch_of_fold<group>(sweep_count<group>) == a.pieces.launch) {
-          of.template read<here>(a.pieces.count, carry);
+        for (int lane = 0; lane < lanes; ++lane) {
+          states<group, C>& carry = threads.thread.carry[lane];
+          const auto of = pieces_of<S>(lane);
+          if (walks_now<S>()) {
+            if (lane >= threads.thread.valid) set_identity<group, here>(carry);
+            if (threads.thread.writes) of.template write<here>(piece + 1, carry);
+          } else if (launch_of_fold<group>(sweep_count<group>) == a.pieces.launch) {
+            of.template read<here>(a.pieces.count, carry);
+          }
         }
       }
     }
   }
-  /// Appends the first `count` pieces in the order of sweep S, or where it only reduces all of them, to the
-  /// carry. False, for all that come and go
-  /// together, where that may make a NaN which the scan in order does not make.
+  /// Appends the first `count` pieces in the order of sweep S (where it only reduces: all of them) to the
+  /// carry. False, for all that come and go together, where that may make a NaN which the scan in order does
+  /// not make.
   template <int S> __device__ __forceinline__ bool add_pieces(int count) {
     if constexpr (reduces<group, folded_in<group, S>>) count = a.pieces.count;
     bool suspect = threads.thread.valid > 0 && pieces_of<S>(0).suspect() != 0;

@@ -240,7 +240,8 @@ private:
         if (base::template folds_now<S>()) {
           base::template set_no_carry<S>();
         } else if (base::template walks_now<S>()) {
-          if (!base::template begin_piece<S, Back>()) return false;
+          if constexpr (sweep_has_scans<group, S>)
+            if (!base::template begin_piece<S, Back>()) return false;
         } else {
           to_do.count = 0;
         }
@@ -253,7 +254,16 @@ private:
         } else if constexpr (uses_last<group, S>) {
           // (Where there are tallies, which the carry now has, what comes behind is another launch's.)
           if (has_tallies<group, S> && base::template walks_now<S>()) return true;
-          // What the sweep began with, found once more: held meanwhile, it costs registers.
+          // What the sweep began with, found once more: held meanwhile, it costs registers. It may come from
+          // last values of sweeps that were gone through again.
+          bool known = true;
+          for_each_index(std::make_integer_sequence<int, S>{}, [&]<int Q>(index_constant<Q>) {
+            if constexpr (replays<group>(S, Q) && uses_last<group, Q>) {
+              base::template set_carry<Q>(first_carry);
+              known = base::template add_pieces<Q>(a.pieces.count) && known;
+            }
+          });
+          if (!known) return false;
           const bool writes = threads.thread.writes;
           threads.thread.writes = false;
           threads.thread.template boundary<S>();
