@@ -72,7 +72,7 @@ SHARES = [
     # Vectors in which a row begins and ends go element by element, each of which counts.
     ("* row* staged", 0.45, 0.45),
     # What scans make of a piece of a row are a few numbers.
-    ("*.gradient_* stream row*", 0.7, 0.9),
+    ("logcumsumexp.gradient_program * stream row*", 0.7, 0.9),
     ("* row*", 0.7, 0.95),
 ]
 # Hot kernels that read registers back from local memory, and at how many places at most. The counts are nvcc

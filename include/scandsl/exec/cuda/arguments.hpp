@@ -87,14 +87,14 @@ struct carry_arguments {
   std::int64_t inner_stride = 0;                       ///< between a unit's lanes
 };
 
-/// How few lanes of a program of several sweeps are cut (sweeps.cuh).
+/// How few lanes of a program of several sweeps are cut (sweep_pieces.cuh).
 struct sweep_pieces {
   int count = 1;           ///< of each lane; 1: none is cut
   int launch = 0;          ///< which of the launches this is,
   bool joins = false;      ///< or that behind it, which joins what pieces have become
   int tiles = 0;           ///< of a piece
   std::int64_t lanes = 0;  ///< all, empty ones of a thread's among them
-  void* states = nullptr;  ///< what scans make of pieces (sweep_pieces.cuh)
+  void* states = nullptr;  ///< what scans make of pieces
 };
 
 /// `Computed` positions in all tensors together.

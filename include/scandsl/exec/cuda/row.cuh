@@ -32,16 +32,14 @@ struct row {
   static constexpr bool clustered = RowThreads == whole_blocks;
   static constexpr bool repeats = Kind == row_kind::repeats, in_stage = Kind == row_kind::staged;
   template <class Other> using of = row<Other, Width, Vectors, RowThreads, Rolled, Kind>;
+  static constexpr int seldom_run_threads =
+      RowThreads == whole_warps || RowThreads == part_of_warp ? any_threads : RowThreads;
   /// Of what is seldom run: smaller tiles, where carries are not saved by tiles, else rolled loops.
   template <class Other>
   using slow_of = row<Other, Width, (sweep_count<group> == 1 && Vectors > 1 ? Vectors / 2 : Vectors),
-                      RowThreads == whole_warps || RowThreads == part_of_warp ? any_threads : RowThreads,
-                      !leaves_wide_data<Other> || (sweep_count<group> > 1)>;
+                      seldom_run_threads, !leaves_wide_data<Other> || (sweep_count<group> > 1)>;
   /// Of threads that do nothing but join.
-  template <class Other>
-  using joining =
-      row<Other, Width, 1, RowThreads == whole_warps || RowThreads == part_of_warp ? any_threads : RowThreads,
-          true>;
+  template <class Other> using joining = row<Other, Width, 1, seldom_run_threads, true>;
   static constexpr bool has_streams = RowThreads >= 0 && !repeats && !in_stage;  ///< else a row is one tile
   /// What rows are staged for has no other kernel for one tile of several warps.
   static constexpr bool has_one_tile =
@@ -204,11 +202,12 @@ struct row {
   __device__ __forceinline__ int sharing() const { return lane_threads(); }
   __device__ __forceinline__ int of_sharing() const { return in_row(); }
   __device__ __forceinline__ std::int64_t unit_of(std::int64_t block) const {
-    const int log2_row = RowThreads > 0 ? std::countr_zero(static_cast<unsigned>(RowThreads))
-                                        : thread.a.log2_lane_threads,
-              log2_rows = RowThreads > 0 ? 0 : thread.a.log2_rows;
-    return (block << log2_rows) + (static_cast<int>(threadIdx.x) >> log2_row);
+    const int log2_row =
+        RowThreads > 0 ? std::countr_zero(static_cast<unsigned>(RowThreads)) : thread.a.log2_lane_threads;
+    return (block << log2_rows()) + (static_cast<int>(threadIdx.x) >> log2_row);
   }
+  /// Of a block.
+  __device__ __forceinline__ int log2_rows() const { return RowThreads > 0 ? 0 : thread.a.log2_rows; }
   /// Finds the lanes of a block.
   template <bool Packed> __device__ __forceinline__ void find(std::int64_t block, lane_state& found) const {
     const auto& a = thread.a;
@@ -218,8 +217,7 @@ struct row {
       return found.template find<Packed>(block, 0);
     }
     if (Packed && a.segments > 1)
-      sequence = block,
-      block = split_off(sequence, ((a.lanes - 1) >> (RowThreads > 0 ? 0 : a.log2_rows)) + 1);
+      sequence = block, block = split_off(sequence, ((a.lanes - 1) >> log2_rows()) + 1);
     found.template find<Packed>(unit_of(block), sequence);
   }
 
