@@ -210,15 +210,17 @@ TEST_CASE("few lanes of a gradient are planned in pieces, each sweep twice", "[c
   // x twice, then x and dy twice, and dx: 7 in place of 3, and the carries between tiles.
   CHECK(3 * p.moved_bytes > 7 * p.floor_bytes);
   CHECK(2 * p.moved_bytes < 5 * p.floor_bytes);
-  // As long as blocks would leave half of the multiprocessors idle: 64 lanes each, 66 of 132 at most.
-  const auto pieces_of = [](int lanes) {
+  // As long as that is faster than a walk of narrow strips, a thousand of 32 bytes and 256 steps each.
+  const auto planned_for = [](int lanes) {
     return plan<dcolumns>(h200, x = shape<bfloat16>(1, 65536, lanes), dy = shape<bfloat16>(1, 65536, lanes),
                           dx = shape<bfloat16>(1, 65536, lanes))
-        .kernels[0]
-        .plan.pieces;
+        .kernels[0];
   };
-  CHECK(pieces_of(66 * 64) > 1);
-  CHECK(pieces_of(67 * 64) == 1);
+  CHECK(planned_for(32 * 64).plan.pieces > 1);
+  CHECK(planned_for(48 * 64).plan.pieces == 1);
+  CHECK(planned_for(48 * 64).tile_steps == 256);
+  CHECK(planned_for(128 * 64).tile_steps == 128);
+  CHECK(planned_for(256 * 64).tile_steps == 64);
 }
 
 TEST_CASE("reductions of lanes side by side are planned in parts, read once", "[cuda][plan][explain]") {

@@ -61,7 +61,7 @@ struct shape_of_run {
   __host__ __device__ std::int64_t row_of(std::int64_t i) const { return strided ? i % rows : i / length; }
 };
 constexpr shape_of_run shapes[] = {
-    {1, 5000001, false}, {1, 262144, false}, {3, 140000, false}, {40, 20000, true}, {64, 8192, true}};
+    {1, 5000001, false}, {1, 262144, false}, {3, 140000, false}, {40, 20000, true}, {64, 16384, true}};
 constexpr std::size_t most_bytes = 5000001 * sizeof(float);
 
 /// Numbers from 0 to 3, others in each round.

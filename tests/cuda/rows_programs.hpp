@@ -4,7 +4,8 @@
 #include "scandsl/pass/gradient.hpp"
 #include "scandsl/pass/problem.hpp"
 
-/// Programs whose rows are long, compiled for the GPU in one file and for the CPU in another.
+/// Programs whose rows are long, compiled for the GPU in some files (rows_on_gpu.cuh) and for the CPU in
+/// another.
 namespace rows {
 
 using namespace scandsl;

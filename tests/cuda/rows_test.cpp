@@ -483,19 +483,58 @@ TEST_CASE("few lanes of several sweeps, in pieces", "[cuda][rows]") {
   }
 }
 
+TEST_CASE("narrow strips", "[cuda][rows]") {
+  // Of 16 bytes, of 32 and of 64, of one tile and of several; vectors of lanes that are full and that are
+  // not.
+  struct few {
+    std::int64_t lanes, steps;
+  };
+  for (const auto [lanes, steps] : {few{1, 3001}, few{40, 500}, few{64, 4096}, few{1000, 1025},
+                                    few{1021, 2048}, few{4096, 513}, few{8191, 300}})
+    for (const double backwards : {0.0, 1.0}) {
+      CAPTURE(lanes, steps, backwards);
+      const how along{.backwards = backwards, .strided = true};
+      for (const data kind : {data::plain, data::wide, data::masked, data::rising}) {
+        CAPTURE(static_cast<int>(kind));
+        CHECK(error_of<long_log, float>({lanes, steps, kind}, along) < 1e-5);
+        CHECK(error_of<long_log, bfloat16>({lanes, steps, kind}, along) < 0x1p-8);
+        CHECK(error_of<log_gradient, float>({lanes, steps, kind}, along) <
+              log_gradient_error<float>(kind, steps));
+        CHECK(error_of<log_gradient, bfloat16>({lanes, steps, kind}, along) <
+              log_gradient_error<bfloat16>(kind, steps));
+      }
+      const row_operands plain{lanes, steps, data::plain};
+      CHECK(error_of<long_decay, float>(plain, along) < 1e-4);
+      CHECK(error_of<long_decay, bfloat16>(plain, along) < 0x1p-7);
+      CHECK(error_of<decay_gradient, bfloat16>(plain, along) < decay_gradient_error);
+      CHECK(error_of<lane_decay_gradient, float>(plain, along) < decay_gradient_error);
+      CHECK(error_of<softmax_gradient, float>(plain, along) < 0x1p-14);
+      for (const bool with_end : {false, true}) {
+        CAPTURE(with_end);
+        const how options{backwards, 1, 0, true, false, with_end};
+        CHECK(error_of<long_carried, float>(plain, options) < 1e-5);
+        CHECK(error_of<carried_gradient, float>(plain, options) <
+              log_gradient_error<float>(data::plain, steps));
+      }
+    }
+}
+
 TEST_CASE("without memory for pieces few lanes of several sweeps are walked", "[cuda][rows]") {
   const how options{.strided = true, .little_memory = true};
   CHECK(error_of<decay_gradient, float>({64, 20000, data::plain}, options) < decay_gradient_error);
 }
 
 TEST_CASE("few lanes of several sweeps, for compute-sanitizer", "[.sanitize]") {
-  CHECK(error_of<lane_decay_gradient, float>({40, 1025, data::plain}, {.strided = true}) <
-        decay_gradient_error);
-  CHECK(error_of<long_softmax, float>({40, 1025, data::plain}, {.strided = true}) < 1e-5);
-  CHECK(error_of<log_gradient, float>({40, 1025, data::masked}, {.strided = true}) <
-        log_gradient_error<float>(data::masked, 1025));
-  CHECK(error_of<decay_gradient, float>({40, 1025, data::growing_between}, {.strided = true}) <
-        decay_gradient_error);
+  for (const auto& [lanes, steps] : {std::pair{40, 1025}, {8, 12289}}) {  // narrow strips, and pieces
+    CAPTURE(lanes, steps);
+    CHECK(error_of<lane_decay_gradient, float>({lanes, steps, data::plain}, {.strided = true}) <
+          decay_gradient_error);
+    CHECK(error_of<long_softmax, float>({lanes, steps, data::plain}, {.strided = true}) < 1e-5);
+    CHECK(error_of<log_gradient, float>({lanes, steps, data::masked}, {.strided = true}) <
+          log_gradient_error<float>(data::masked, steps));
+    CHECK(error_of<decay_gradient, float>({lanes, steps, data::growing_between}, {.strided = true}) <
+          decay_gradient_error);
+  }
   CHECK(error_of<carried_gradient, float>({2, 140000, data::plain}, {.backwards = 1}) <
         log_gradient_error<float>(data::plain, 140000));
 }

@@ -133,6 +133,42 @@ TEST_CASE("in a cluster a thread holds more", "[pass][cuda]") {
   CHECK(!plan(16 * 256 * 64 + 1).clustered);
 }
 
+TEST_CASE("few strips are narrow, and are cut into pieces where that is faster", "[pass][cuda]") {
+  cuda_tile_shape shape{8, 8, 128, 8};  // 16 bytes a thread
+  shape.pieces = true;
+  shape.strip_blocks = 3;
+  const auto plan = [&](std::int64_t batch, std::int64_t steps, std::int64_t lanes, double chunk_size = 0,
+                        std::int64_t sequences = 0) {
+    return plan_for<summed>({{batch, steps * lanes}, {lanes, 1}}, {{steps, lanes}}, chunk_size, sequences,
+                            shape, {132});
+  };
+  const auto threads = [&](auto... sizes) {
+    const cuda_kernel_plan p = plan(sizes...);
+    CHECK(p.pieces == 1);
+    return p.lane_threads;
+  };
+  CHECK(threads(12, 8192, 2048) == 8);  // 384 blocks, and room for 396
+  CHECK(threads(6, 8192, 2048) == 4);   // again 384
+  CHECK(threads(4, 4096, 2048) == 4);   // 512 would be too many
+  CHECK(threads(4, 1024, 1024) == 2);
+  CHECK(threads(2, 2048, 1024) == 2);  // of 16 bytes no more than multiprocessors
+  CHECK(threads(1, 4096, 1000) == 1);
+  CHECK(threads(4, 128, 2048) == 8);  // a tile
+  CHECK(threads(4, 129, 2048) == 4);
+  CHECK(threads(4, 8192, 1024, 128) == 8);     // many chunks
+  CHECK(threads(1, 8192, 1024, 0, 100) == 8);  // sequences have blocks of their own
+  CHECK(threads(1, 8192, 1024, 0, 2) == 2);
+  // As soon as the tiles of a walk take longer.
+  CHECK(threads(1, 4096, 64) == 1);
+  CHECK(plan(1, 16384, 64).pieces > 1);
+  CHECK(plan(1, 16384, 64).lane_threads == 8);
+  CHECK(threads(1, 8192, 1024) == 1);
+  CHECK(plan(1, 32768, 1024).pieces > 1);
+  CHECK(threads(4, 65536, 1024) == 2);
+  shape.pieces = false;
+  CHECK(threads(1, 16384, 64) == 1);
+}
+
 TEST_CASE("where there are lanes enough, a thread reduces its lanes alone", "[pass][cuda]") {
   constexpr std::int64_t many = std::int64_t{8192} * 12 * 128;
   CHECK(plan_for<reduced>({{many, 1}}, {{12, many}}).lane_threads == 256);

@@ -106,6 +106,22 @@ struct cuda_piece_policy {
   static constexpr int rounds = 4;
 };
 
+/// How walks of few blocks along strips get more of them: each has fewer lanes side by side, and so more
+/// steps in a tile. Measured on an H200, with logcumsumexp and decayed_sum in bfloat16, forward and backward.
+struct cuda_narrow_policy {
+  /// Bytes side by side: so many as long as there are no more blocks than multiprocessors hold ([4, 4096,
+  /// 2048] forward 75 us with 128 bytes, 52 with 64, and 71 with 32, whose blocks were more; [5, 4096, 1024]
+  /// 50 and 45), and fewer as long as no multiprocessor has more than one ([1, 4096, 1000] 76, 43, 26 and 19
+  /// us with 128, 64, 32 and 16; with two blocks [2, 2048, 1024] 15 us with 32, 18 with 16).
+  static constexpr int bytes_of_residents = 32, fewest_bytes = 16;
+  /// What a tile costs, beside one of 64 bytes: accesses of fewer bring what nobody asked for.
+  static constexpr double tile_of(int bytes) { return bytes >= 64 ? 1 : bytes >= 32 ? 1.15 : 1.5; }
+  /// What pieces cost, in such tiles: their launches, of one sweep and of several; and what every tile
+  /// does, where there are as many blocks as multiprocessors.
+  static constexpr double start_of_pieces = 7, start_of_sweep_pieces = 16;
+  static constexpr double tile_in_pieces = 0.75, tile_in_sweep_pieces = 0.8;
+};
+
 /// How few lanes of several sweeps are cut into pieces (exec/cuda/sweep_pieces.cuh).
 struct cuda_sweep_piece_policy {
   /// Lanes are cut where a walk would keep no more than one multiprocessor of so many busy, for each piece is
@@ -117,8 +133,8 @@ struct cuda_sweep_piece_policy {
   static constexpr int blocks_resident_of_rows = 2,
                        blocks_resident_of_strips = cuda_strip_policy::resident_threads_of_sweeps /
                                                    cuda_strip_policy::threads_of_sweeps;
-  /// Of a lane, for several launches take as long as a few tiles. Not measured.
-  static constexpr int fewest_tiles = 16;
+  /// Of a row, for several launches take as long as a few tiles. Not measured.
+  static constexpr int fewest_tiles_of_rows = 16;
 };
 
 /// How reductions of lanes that lie side by side are cut into parts (exec/cuda/parts.cuh). Measured on an
@@ -186,6 +202,7 @@ struct cuda_tile_shape {
   /// Lanes of several sweeps may be cut into pieces, where one multiprocessor of so many is busy; 0: they may
   /// not.
   int idle_of_rows = 0, idle_of_strips = 0;
+  int strip_blocks = 1;  ///< blocks of strips that a multiprocessor holds
 };
 
 struct cuda_kernel_plan {
@@ -321,12 +338,48 @@ inline void consider_lookback(const walk_table& table, cuda_kernel_plan& plan, c
   plan.lookback_tiles = tiles;
 }
 
+/// Of a walk along strips, as narrow as they would be walked.
+struct narrow_walk {
+  int lane_threads = 1;
+  double blocks = 0;  ///< of a multiprocessor
+  double tiles = 0;   ///< what all tiles of a block cost, in tiles of 64 bytes
+
+  /// Whether pieces, which cost `start` and `a_tile`, take less time.
+  bool costs_more_than_pieces(double start, double a_tile) const {
+    return tiles > start + a_tile * blocks * tiles;
+  }
+};
+/// Makes strips of `lane_threads` threads narrower, as long as that gives work to more of the device, and
+/// lanes are longer than a tile.
+inline narrow_walk narrow_strips(int lane_threads, std::int64_t units, std::int64_t segments,
+                                 std::int64_t length, const cuda_tile_shape& shape,
+                                 const cuda_device& device) {
+  using policy = cuda_narrow_policy;
+  const auto bytes = [&](int threads) { return threads * shape.strip_lanes * 16 / shape.row_steps; };
+  const auto blocks = [&](int threads) { return (units + threads - 1) / threads * segments; };
+  const auto tile = [&](int threads) {
+    return std::int64_t{shape.strip_threads} / threads * shape.strip_steps;
+  };
+  const auto may_be = [&](int threads) {
+    const int held = bytes(threads) >= policy::bytes_of_residents ? shape.strip_blocks : 1;
+    return bytes(threads) >= policy::fewest_bytes &&
+           blocks(threads) <= std::int64_t{held} * device.multiprocessors;
+  };
+  while (lane_threads > 1 && tile(lane_threads) < length && may_be(lane_threads / 2)) lane_threads /= 2;
+  return {lane_threads, static_cast<double>(blocks(lane_threads)) / std::max(device.multiprocessors, 1),
+          policy::tile_of(bytes(lane_threads)) *
+              static_cast<double>((length + tile(lane_threads) - 1) / tile(lane_threads))};
+}
+
 /// Cuts the lanes of a walk of few blocks along strips into pieces: so many that the blocks are shared evenly
 /// among the multiprocessors.
 inline void consider_pieces(const walk_table& table, cuda_kernel_plan& plan, const cuda_tile_shape& shape,
-                            const cuda_device& device, std::int64_t blocks, std::int64_t length) {
+                            const cuda_device& device, std::int64_t blocks, std::int64_t length,
+                            const narrow_walk& walk) {
   using policy = cuda_piece_policy;
   const std::int64_t few = std::int64_t{policy::blocks_of_a_walk} * device.multiprocessors;
+  if (!walk.costs_more_than_pieces(cuda_narrow_policy::start_of_pieces, cuda_narrow_policy::tile_in_pieces))
+    return;
   if (!shape.pieces || shape.piece_shared_bytes > device.shared_bytes || !takes_lanes_apart(table, plan) ||
       plan.lane_threads > policy::most_lane_threads || blocks == 0 || blocks > few)
     return;
@@ -348,16 +401,15 @@ inline void consider_pieces(const walk_table& table, cuda_kernel_plan& plan, con
 /// Cuts the lanes of a walk of few blocks and several sweeps into pieces of whole tiles.
 inline void consider_sweep_pieces(cuda_kernel_plan& plan, const cuda_tile_shape& shape,
                                   const cuda_device& device, std::int64_t blocks, std::int64_t length,
-                                  std::int64_t tile) {
+                                  std::int64_t tile, bool pays) {
   using policy = cuda_sweep_piece_policy;
   const bool row = plan.arrangement == cuda_arrangement::row;
   const int idle = row ? shape.idle_of_rows : shape.idle_of_strips,
             resident = row ? policy::blocks_resident_of_rows : policy::blocks_resident_of_strips;
-  if (idle == 0 || plan.nest.walk.size() != 1 || plan.packed || plan.chunk > 0 || plan.repeats > 1 ||
+  if (idle == 0 || !pays || plan.nest.walk.size() != 1 || plan.packed || plan.chunk > 0 || plan.repeats > 1 ||
       blocks == 0 || blocks * idle > device.multiprocessors)
     return;
   const std::int64_t tiles = (length + tile - 1) / tile;
-  if (tiles < policy::fewest_tiles) return;
   const std::int64_t wanted = std::int64_t{resident} * device.multiprocessors / blocks,
                      of_piece = (tiles + wanted - 1) / wanted, pieces = (tiles + of_piece - 1) / of_piece;
   plan.piece = of_piece * tile;
@@ -564,7 +616,9 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
         (nest.lane_count() * plan.lane_threads + cuda_row_policy::threads - 1) / cuda_row_policy::threads;
     detail::cut_map(p, table, plan, device, blocks, length, plan.lane_threads * a_thread);
     detail::consider_lookback(table, plan, shape, device, blocks, length);
-    detail::consider_sweep_pieces(plan, shape, device, blocks, length, plan.lane_threads * a_thread);
+    const std::int64_t tile = plan.lane_threads * a_thread;
+    detail::consider_sweep_pieces(plan, shape, device, blocks, length, tile,
+                                  length > (cuda_sweep_piece_policy::fewest_tiles_of_rows - 1) * tile);
     return plan;
   }
   const std::int64_t units = detail::units_of_lanes(nest.lanes, shape);
@@ -591,9 +645,16 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
   const std::int64_t blocks = (units + plan.lane_threads - 1) / plan.lane_threads;
   const std::int64_t a_tile = std::int64_t{shape.strip_threads} / plan.lane_threads * shape.strip_steps;
   detail::cut_map(p, table, plan, device, blocks, length, a_tile);
-  detail::consider_pieces(table, plan, shape, device, blocks, length);
+  using narrow = cuda_narrow_policy;
+  const detail::narrow_walk walk =
+      detail::narrow_strips(plan.lane_threads, units, plan.segments, length, shape, device);
+  detail::consider_pieces(table, plan, shape, device, blocks, length, walk);
   detail::consider_parts(p, table, plan, shape, device, length);
-  detail::consider_sweep_pieces(plan, shape, device, blocks, length, a_tile);
+  detail::consider_sweep_pieces(
+      plan, shape, device, blocks, length, a_tile,
+      walk.costs_more_than_pieces(narrow::start_of_sweep_pieces, narrow::tile_in_sweep_pieces));
+  if (p.scans.count > 0 && plan.pieces == 1 && !(table.sweeps == 1 && only_reduces(p)))
+    plan.lane_threads = walk.lane_threads;
   return plan;
 }
 

@@ -181,6 +181,7 @@ template <class K> cuda_tile_shape tile_shape() {
                         policy::clusters,     policy::cluster_vectors};
   shape.strips = !K::group::only_rows;
   shape.rows = !K::group::only_strips;
+  shape.strip_blocks = strip_of<K>::blocks_resident;
   shape.ragged_rows = policy::ragged_rows;
   shape.staged_rows = policy::staged_rows;
   if constexpr (policy::repeat_vectors > 0) {

@@ -1,0 +1,11 @@
+#pragma once
+#include "cuda/on_gpu.cuh"
+#include "cuda/rows_programs.hpp"
+
+/// For the files that compile the programs, a few each: nvcc takes 2 GiB of memory for a handful of
+/// gradients.
+namespace rows {
+
+template <const program& P, class T> void run_on_gpu(const problem& host) { gpu::run_all_of<P, T>(host); }
+
+}  // namespace rows
