@@ -323,9 +323,10 @@ template <shared_by Lanes, class T> std::string mismatch(shared_decays<Lanes>, c
   return checks.wrong;
 }
 
-const scan_case shapes[] = {{4, 65, 256}, {1, 129, 64}, {200, 200, 34}, {3, 450, 72},
-                            {2, 333, 20}, {1, 300, 7},  {2, 64, 128},   {64, 1157, 1},
-                            {1, 2048, 1}, {0, 300, 8},  {3, 0, 8}};
+// Of few lanes a tile has up to a thousand steps.
+const scan_case shapes[] = {{4, 65, 256},  {1, 129, 64},  {200, 200, 34}, {3, 450, 72},
+                            {3, 1450, 72}, {2, 1333, 20}, {1, 1300, 7},   {2, 64, 128},
+                            {64, 1157, 1}, {1, 2048, 1},  {0, 300, 8},    {3, 0, 8}};
 
 /// Runs one case; says whether carries went from the scan to its gradient.
 template <class Op, class T> bool check(const scan_case& what, bool with_carries) {
@@ -355,7 +356,7 @@ template <class Op, class T> int check_all(std::vector<data> kinds) {
 /// Replays a scan and its gradient, on other data each time. Says what is wrong with which replay; empty:
 /// nothing.
 template <class Op> std::string replay(int replays) {
-  operands<float> o({20, 200, 34});
+  operands<float> o({2, 1333, 20});
   REQUIRE(run<Op>(o, true));
   cudaStream_t on = nullptr;
   must(cudaStreamCreate(&on));
@@ -436,8 +437,9 @@ TEST_CASE("gradients of shared decays of rows, whole and ragged, of one tile, se
 }
 
 TEST_CASE("gradients with carries and without, for compute-sanitizer", "[.sanitize]") {
-  for (const scan_case& what : {scan_case{1, 129, 64}, scan_case{2, 333, 20, true, true, data::wide, true},
-                                scan_case{3, 450, 72, false, false, data::with_empty}, scan_case{3, 1157, 1}})
+  for (const scan_case& what :
+       {scan_case{1, 1129, 64}, scan_case{2, 1333, 20, true, true, data::wide, true},
+        scan_case{3, 1450, 72, false, false, data::with_empty}, scan_case{3, 1157, 1}})
     for (const bool with_carries : {true, false}) {
       check<log_sums, bfloat16>(what, with_carries);
       check<log_sums, float>(what, with_carries);
@@ -486,7 +488,7 @@ TEST_CASE("gradients that are other programs do not begin with carries", "[cuda]
 
 TEST_CASE("memory for carries of another size is refused, and not used where there are none",
           "[cuda][carries]") {
-  operands<float> o({3, 450, 72});
+  operands<float> o({3, 1450, 72});
   REQUIRE(run<log_sums>(o, true));
   cuda device{nullptr, {o.workspace.data(), static_cast<std::int64_t>(o.workspace.size())}};
   for (const std::int64_t bytes : {o.carry_bytes - 4, o.carry_bytes + 4}) {
@@ -513,7 +515,7 @@ TEST_CASE("memory for carries of another size is refused, and not used where the
 }
 
 TEST_CASE("a workspace that is too small is refused, and nothing is written", "[cuda][carries]") {
-  operands<float> o({20, 200, 34});
+  operands<float> o({2, 1333, 20});
   cuda_sizing size;
   decayed_sums::backward(size, o);
   REQUIRE(size.bytes > 0);  // for the states with which sweeps come to tiles

@@ -210,7 +210,7 @@ TEST_CASE("few lanes of a gradient are planned in pieces, each sweep twice", "[c
   // x twice, then x and dy twice, and dx: 7 in place of 3, and the carries between tiles.
   CHECK(3 * p.moved_bytes > 7 * p.floor_bytes);
   CHECK(2 * p.moved_bytes < 5 * p.floor_bytes);
-  // As long as that is faster than a walk of narrow strips, a thousand of 32 bytes and 256 steps each.
+  // As long as that is faster than a walk of narrow strips: 192 of 32 bytes are enough for one.
   const auto planned_for = [](int lanes) {
     return plan<dcolumns>(h200, x = shape<bfloat16>(1, 65536, lanes), dy = shape<bfloat16>(1, 65536, lanes),
                           dx = shape<bfloat16>(1, 65536, lanes))

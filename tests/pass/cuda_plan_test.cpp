@@ -158,6 +158,8 @@ TEST_CASE("few strips are narrow, and are cut into pieces where that is faster",
   CHECK(threads(4, 8192, 1024, 128) == 8);     // many chunks
   CHECK(threads(1, 8192, 1024, 0, 100) == 8);  // sequences have blocks of their own
   CHECK(threads(1, 8192, 1024, 0, 2) == 2);
+  CHECK(threads(1, 5120, 64, 0, 40) == 8);  // of a tile each, on an average
+  CHECK(plan(1, 16384, 1000).pieces > 1);
   // As soon as the tiles of a walk take longer.
   CHECK(threads(1, 4096, 64) == 1);
   CHECK(plan(1, 16384, 64).pieces > 1);

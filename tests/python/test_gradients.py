@@ -191,8 +191,8 @@ def test_the_op_of_the_dispatcher_has_a_gradient_and_its_overload_no_grad_none()
 @pytest.mark.parametrize("op", ["logcumsumexp", "decayed_sum"])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_carries_that_a_scan_leaves_for_its_backward_pass(op: str, dtype: torch.dtype, reverse: bool) -> None:
-    # Longer, as few lanes would be cut into pieces, which leave nothing.
-    case = Case(op, (2, 101, 128), 1, {"reverse": reverse}, decay_shape=(2, 101, 128))
+    # Longer than a tile of few lanes, and shorter than what is cut into pieces, which leave nothing.
+    case = Case(op, (2, 1101, 128), 1, {"reverse": reverse}, decay_shape=(2, 1101, 128))
     tensors = leaves(case, dtype)
     exact = {name: each.detach().double().requires_grad_() for name, each in tensors.items()}
     results = case.got(tensors)
@@ -201,7 +201,7 @@ def test_carries_that_a_scan_leaves_for_its_backward_pass(op: str, dtype: torch.
     assert len(kept) == (1 if tensors["x"].is_cuda and dtype != torch.float64 else 0)
     for each in kept:
         states = 1 if op == "decayed_sum" or dtype == torch.bfloat16 else 2
-        assert each.nbytes == 2 * 2 * 128 * states * max(4, dtype.itemsize)
+        assert each.nbytes == 2 * -(-1101 // 64) * 128 * states * max(4, dtype.itemsize)
     weights = weights_of(results, dtype)
     loss = sum((result * weight.to(result)).sum() for result, weight in zip(results, weights))
     got, again, alone = (

@@ -113,11 +113,11 @@ struct cuda_narrow_policy {
   /// 2048] forward 75 us with 128 bytes, 52 with 64, and 71 with 32, whose blocks were more; [5, 4096, 1024]
   /// 50 and 45), and fewer as long as no multiprocessor has more than one ([1, 4096, 1000] 76, 43, 26 and 19
   /// us with 128, 64, 32 and 16; with two blocks [2, 2048, 1024] 15 us with 32, 18 with 16).
-  static constexpr int bytes_of_residents = 32, fewest_bytes = 16;
+  static constexpr int bytes_of_residents = 32, bytes_of_few = 16;
   /// What a tile costs, beside one of 64 bytes: accesses of fewer bring what nobody asked for.
   static constexpr double tile_of(int bytes) { return bytes >= 64 ? 1 : bytes >= 32 ? 1.15 : 1.5; }
-  /// What pieces cost, in such tiles: their launches, of one sweep and of several; and what every tile
-  /// does, where there are as many blocks as multiprocessors.
+  /// What pieces cost, in such tiles: their launches, of one sweep and of several; and as much as is in a
+  /// tile, where there is one of them for each multiprocessor.
   static constexpr double start_of_pieces = 7, start_of_sweep_pieces = 16;
   static constexpr double tile_in_pieces = 0.75, tile_in_sweep_pieces = 0.8;
 };
@@ -338,23 +338,25 @@ inline void consider_lookback(const walk_table& table, cuda_kernel_plan& plan, c
   plan.lookback_tiles = tiles;
 }
 
-/// Of a walk along strips, as narrow as they would be walked.
+/// A walk along strips that are as narrow as they may be.
 struct narrow_walk {
   int lane_threads = 1;
   double blocks = 0;  ///< of a multiprocessor
-  double tiles = 0;   ///< what all tiles of a block cost, in tiles of 64 bytes
+  double tiles = 0;   ///< of a block
+  double a_tile = 1;  ///< what one costs, in tiles of 64 bytes
 
-  /// Whether pieces, which cost `start` and `a_tile`, take less time.
-  bool costs_more_than_pieces(double start, double a_tile) const {
-    return tiles > start + a_tile * blocks * tiles;
+  /// Whether pieces, of which every tile costs `a_piece_tile` and the rest `start`, take less time.
+  bool costs_more_than_pieces(double start, double a_piece_tile) const {
+    return a_tile * tiles > start + a_piece_tile * blocks * tiles;
   }
 };
 /// Makes strips of `lane_threads` threads narrower, as long as that gives work to more of the device, and
-/// lanes are longer than a tile.
+/// what is scanned at a time, `length` steps, is longer than a tile.
 inline narrow_walk narrow_strips(int lane_threads, std::int64_t units, std::int64_t segments,
                                  std::int64_t length, const cuda_tile_shape& shape,
                                  const cuda_device& device) {
   using policy = cuda_narrow_policy;
+  // Of types that are looked up as if they were the arithmetic's.
   const auto bytes = [&](int threads) { return threads * shape.strip_lanes * 16 / shape.row_steps; };
   const auto blocks = [&](int threads) { return (units + threads - 1) / threads * segments; };
   const auto tile = [&](int threads) {
@@ -362,13 +364,13 @@ inline narrow_walk narrow_strips(int lane_threads, std::int64_t units, std::int6
   };
   const auto may_be = [&](int threads) {
     const int held = bytes(threads) >= policy::bytes_of_residents ? shape.strip_blocks : 1;
-    return bytes(threads) >= policy::fewest_bytes &&
+    return bytes(threads) >= policy::bytes_of_few &&
            blocks(threads) <= std::int64_t{held} * device.multiprocessors;
   };
   while (lane_threads > 1 && tile(lane_threads) < length && may_be(lane_threads / 2)) lane_threads /= 2;
   return {lane_threads, static_cast<double>(blocks(lane_threads)) / std::max(device.multiprocessors, 1),
-          policy::tile_of(bytes(lane_threads)) *
-              static_cast<double>((length + tile(lane_threads) - 1) / tile(lane_threads))};
+          static_cast<double>((length + tile(lane_threads) - 1) / tile(lane_threads)),
+          policy::tile_of(bytes(lane_threads))};
 }
 
 /// Cuts the lanes of a walk of few blocks along strips into pieces: so many that the blocks are shared evenly
@@ -618,7 +620,8 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
     detail::consider_lookback(table, plan, shape, device, blocks, length);
     const std::int64_t tile = plan.lane_threads * a_thread;
     detail::consider_sweep_pieces(plan, shape, device, blocks, length, tile,
-                                  length > (cuda_sweep_piece_policy::fewest_tiles_of_rows - 1) * tile);
+                                  (length + tile - 1) / tile >=
+                                      cuda_sweep_piece_policy::fewest_tiles_of_rows);
     return plan;
   }
   const std::int64_t units = detail::units_of_lanes(nest.lanes, shape);
@@ -646,13 +649,18 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
   const std::int64_t a_tile = std::int64_t{shape.strip_threads} / plan.lane_threads * shape.strip_steps;
   detail::cut_map(p, table, plan, device, blocks, length, a_tile);
   using narrow = cuda_narrow_policy;
+  const std::int64_t at_a_time = plan.packed
+                                     ? (length + plan.segments - 1) / std::max<std::int64_t>(plan.segments, 1)
+                                 : plan.chunk > 0 ? std::min(length, plan.chunk)
+                                                  : length;
   const detail::narrow_walk walk =
-      detail::narrow_strips(plan.lane_threads, units, plan.segments, length, shape, device);
+      detail::narrow_strips(plan.lane_threads, units, plan.segments, at_a_time, shape, device);
   detail::consider_pieces(table, plan, shape, device, blocks, length, walk);
   detail::consider_parts(p, table, plan, shape, device, length);
   detail::consider_sweep_pieces(
       plan, shape, device, blocks, length, a_tile,
       walk.costs_more_than_pieces(narrow::start_of_sweep_pieces, narrow::tile_in_sweep_pieces));
+  // Maps are cut into tiles, and reductions into parts, that are wide.
   if (p.scans.count > 0 && plan.pieces == 1 && !(table.sweeps == 1 && only_reduces(p)))
     plan.lane_threads = walk.lane_threads;
   return plan;
