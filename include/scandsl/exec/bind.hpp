@@ -1,11 +1,12 @@
 #pragma once
 #include <boost/hana/at_key.hpp>
 #include <boost/hana/contains.hpp>
-#include <boost/hana/for_each.hpp>
-#include <boost/hana/keys.hpp>
+#include <boost/hana/integral_constant.hpp>
 #include <boost/hana/map.hpp>
 #include <boost/hana/pair.hpp>
 #include <boost/hana/type.hpp>
+#include <tuple>
+#include <utility>
 
 #include "scandsl/expr/expression.hpp"
 #include "scandsl/ir/program.hpp"
@@ -19,6 +20,25 @@ template <class T> inline constexpr bool is_binding = requires { typename T::bin
 
 template <name N> struct name_key {};
 template <name N> inline constexpr auto key = hana::type_c<name_key<N>>;
+
+/// Bindings, and a map from their names to where they are among them. The map is a type alone: GCC 12, where
+/// it does not optimise, returns such an object in memory from one file and in registers from another, and
+/// then calls what the linker kept of the two.
+template <class... B> struct named_bindings {
+  std::tuple<const B&...> all;
+
+  template <std::size_t... I>
+  static auto places(std::index_sequence<I...>)
+      -> decltype(hana::make_map(hana::make_pair(key<B::text.value()>, hana::size_c<I>)...));
+  using map = decltype(places(std::index_sequence_for<B...>()));
+
+  template <name N>
+  static constexpr bool contain = decltype(hana::contains(std::declval<map>(), key<N>))::value;
+  template <name N> const auto& at() const {
+    using place = std::remove_cvref_t<decltype(hana::at_key(std::declval<map>(), key<N>))>;
+    return std::get<place::value>(all);
+  }
+};
 
 template <class B> constexpr bool binds_number = requires(B binding) { binding.value; };
 
@@ -57,26 +77,26 @@ inline void bind_view(bound_tensor& target, const std::optional<erased_view>& vi
   if (view) target.view = *view;
 }
 
-template <const program& P, int I, class Map> void bind_tensor(problem& bound, const Map& map) {
-  constexpr auto k = key<P.tensors[I].id>;
-  constexpr bool present = decltype(hana::contains(map, k))::value;
+template <const program& P, int I, class Named> void bind_tensor(problem& bound, const Named& given) {
+  constexpr name id = P.tensors[I].id;
+  constexpr bool present = Named::template contain<id>;
   static_assert(sizeof(check::bound < present || P.tensors[I].optional, check::shown<P.tensors[I].id>() >) >
                 0);
   if constexpr (present) {
-    const auto& binding = *hana::at_key(map, k);
+    const auto& binding = given.template at<id>();
     using type = std::remove_cvref_t<decltype(binding)>;
     check_tensor_binding<P, I, type>();
     if constexpr (!binds_number<type>) bind_view(bound.tensors[static_cast<std::size_t>(I)], binding.view);
   }
 }
 
-template <const program& P, int I, class Map> void bind_parameter(problem& bound, const Map& map) {
-  constexpr auto k = key<P.parameters[I].id>;
+template <const program& P, int I, class Named> void bind_parameter(problem& bound, const Named& given) {
+  constexpr name id = P.parameters[I].id;
   constexpr auto shown = check::shown<P.parameters[I].id>();
-  constexpr bool present = decltype(hana::contains(map, k))::value;
+  constexpr bool present = Named::template contain<id>;
   static_assert(sizeof(check::scalar_bound < present || P.parameters[I].optional, shown >) > 0);
   if constexpr (present) {
-    const auto& binding = *hana::at_key(map, k);
+    const auto& binding = given.template at<id>();
     constexpr bool number = binds_number<std::remove_cvref_t<decltype(binding)>>;
     static_assert(sizeof(check::bound_to_its_kind<number, shown>) > 0);
     if constexpr (number) bound.parameters[static_cast<std::size_t>(I)] = binding.value;
@@ -103,12 +123,12 @@ template <const program& P, class... B> problem bind(const B&... bindings) {
   if constexpr (all_bindings) {
     (detail::check_known<P, B>(), ...);
     (detail::check_once<B, B...>(), ...);
-    const auto map = hana::make_map(hana::make_pair(detail::key<B::text.value()>, &bindings)...);
+    const detail::named_bindings<B...> given{{bindings...}};
     [&]<int... I>(std::integer_sequence<int, I...>) {
-      (detail::bind_tensor<P, I>(bound, map), ...);
+      (detail::bind_tensor<P, I>(bound, given), ...);
     }(std::make_integer_sequence<int, P.tensors.count>{});
     [&]<int... I>(std::integer_sequence<int, I...>) {
-      (detail::bind_parameter<P, I>(bound, map), ...);
+      (detail::bind_parameter<P, I>(bound, given), ...);
     }(std::make_integer_sequence<int, P.parameters.count>{});
   }
   return bound;
