@@ -151,8 +151,8 @@ def main(executable: str, output: str, seconds: float = SECONDS) -> None:
         print_row(row)
     result = result_file.new("gpu", {"gpu": result_file.gpu_name()}, versions())
     result["rows"] = rows
-    result_file.write(Path(output), result)  # in case that what follows is interrupted
     if torch_with_cuda():
+        result_file.write(Path(output), result)  # in case that what follows is interrupted
         from comparison import timing
 
         beside = TorchRows([row for row in rows if row["provider"] == "scandsl"])

@@ -181,6 +181,25 @@ template <class T> double log_gradient_error(data kind, std::int64_t steps) {
 /// Of a decayed sum's terms those of up to a hundred steps count, each step a rounding.
 constexpr double decay_gradient_error = 0x1p-17;
 
+/// Log-sums of every kind of data.
+void check_log_sums(std::int64_t lanes, std::int64_t steps, const how& options) {
+  for (const data kind : {data::plain, data::wide, data::masked, data::rising}) {
+    CAPTURE(static_cast<int>(kind));
+    CHECK(error_of<long_log, float>({lanes, steps, kind}, options) < 1e-5);
+    CHECK(error_of<long_log, bfloat16>({lanes, steps, kind}, options) < 0x1p-8);
+  }
+}
+/// ... and their gradients.
+void check_log_gradients(std::int64_t lanes, std::int64_t steps, const how& options) {
+  for (const data kind : {data::plain, data::wide, data::masked, data::rising}) {
+    CAPTURE(static_cast<int>(kind));
+    CHECK(error_of<log_gradient, float>({lanes, steps, kind}, options) <
+          log_gradient_error<float>(kind, steps));
+    CHECK(error_of<log_gradient, bfloat16>({lanes, steps, kind}, options) <
+          log_gradient_error<bfloat16>(kind, steps));
+  }
+}
+
 constexpr std::int64_t lengths[] = {8193, 16384, 20001, 65536, 131072, 140000};
 
 }  // namespace
@@ -443,13 +462,7 @@ TEST_CASE("few lanes of several sweeps, in pieces", "[cuda][rows]") {
     for (const double backwards : {0.0, 1.0}) {
       CAPTURE(backwards);
       const how along{.backwards = backwards, .strided = strided};
-      for (const data kind : {data::plain, data::wide, data::masked, data::rising}) {
-        CAPTURE(static_cast<int>(kind));
-        CHECK(error_of<log_gradient, float>({lanes, steps, kind}, along) <
-              log_gradient_error<float>(kind, steps));
-        CHECK(error_of<log_gradient, bfloat16>({lanes, steps, kind}, along) <
-              log_gradient_error<bfloat16>(kind, steps));
-      }
+      check_log_gradients(lanes, steps, along);
       for (const data kind : {data::plain, data::growing_between}) {
         CAPTURE(static_cast<int>(kind));
         if (kind == data::growing_between && backwards != 0) continue;
@@ -494,15 +507,8 @@ TEST_CASE("narrow strips", "[cuda][rows]") {
     for (const double backwards : {0.0, 1.0}) {
       CAPTURE(lanes, steps, backwards);
       const how along{.backwards = backwards, .strided = true};
-      for (const data kind : {data::plain, data::wide, data::masked, data::rising}) {
-        CAPTURE(static_cast<int>(kind));
-        CHECK(error_of<long_log, float>({lanes, steps, kind}, along) < 1e-5);
-        CHECK(error_of<long_log, bfloat16>({lanes, steps, kind}, along) < 0x1p-8);
-        CHECK(error_of<log_gradient, float>({lanes, steps, kind}, along) <
-              log_gradient_error<float>(kind, steps));
-        CHECK(error_of<log_gradient, bfloat16>({lanes, steps, kind}, along) <
-              log_gradient_error<bfloat16>(kind, steps));
-      }
+      check_log_sums(lanes, steps, along);
+      check_log_gradients(lanes, steps, along);
       const row_operands plain{lanes, steps, data::plain};
       CHECK(error_of<long_decay, float>(plain, along) < 1e-4);
       CHECK(error_of<long_decay, bfloat16>(plain, along) < 0x1p-7);
@@ -549,11 +555,7 @@ TEST_CASE("few lanes side by side, in pieces: scans", "[cuda][rows]") {
     for (const double backwards : {0.0, 1.0}) {
       CAPTURE(lanes, steps, backwards);
       const how along{.backwards = backwards, .strided = true};
-      for (const data kind : {data::plain, data::wide, data::masked, data::rising}) {
-        CAPTURE(static_cast<int>(kind));
-        CHECK(error_of<long_log, float>({lanes, steps, kind}, along) < 1e-5);
-        CHECK(error_of<long_log, bfloat16>({lanes, steps, kind}, along) < 0x1p-8);
-      }
+      check_log_sums(lanes, steps, along);
       CHECK(error_of<long_decay, float>({lanes, steps, data::plain}, along) < 1e-4);
       CHECK(error_of<long_decay, bfloat16>({lanes, steps, data::plain}, along) < 0x1p-7);
       const how over_x{.backwards = backwards, .strided = true, .in_place = true};

@@ -116,10 +116,12 @@ struct cuda_narrow_policy {
   static constexpr int bytes_of_residents = 32, bytes_of_few = 16;
   /// What a tile costs, beside one of 64 bytes: accesses of fewer bring what nobody asked for.
   static constexpr double tile_of(int bytes) { return bytes >= 64 ? 1 : bytes >= 32 ? 1.15 : 1.5; }
-  /// What pieces cost, in such tiles: their launches, of one sweep and of several; and as much as is in a
-  /// tile, where there is one of them for each multiprocessor.
-  static constexpr double start_of_pieces = 7, start_of_sweep_pieces = 16;
-  static constexpr double tile_in_pieces = 0.75, tile_in_sweep_pieces = 0.8;
+  /// What pieces cost, in such tiles: their launches; and as much as is in a tile, where there is one of them
+  /// for each multiprocessor.
+  struct cost_of_pieces {
+    double start, a_tile;
+  };
+  static constexpr cost_of_pieces of_one_sweep{7, 0.75}, of_several_sweeps{16, 0.8};
 };
 
 /// How few lanes of several sweeps are cut into pieces (exec/cuda/sweep_pieces.cuh).
@@ -338,6 +340,11 @@ inline void consider_lookback(const walk_table& table, cuda_kernel_plan& plan, c
   plan.lookback_tiles = tiles;
 }
 
+/// Steps of a block's tile along strips.
+inline std::int64_t steps_of_strips(const cuda_tile_shape& shape, int lane_threads) {
+  return std::int64_t{shape.strip_threads} / lane_threads * shape.strip_steps;
+}
+
 /// A walk along strips that are as narrow as they may be.
 struct narrow_walk {
   int lane_threads = 1;
@@ -345,9 +352,8 @@ struct narrow_walk {
   double tiles = 0;   ///< of a block
   double a_tile = 1;  ///< what one costs, in tiles of 64 bytes
 
-  /// Whether pieces, of which every tile costs `a_piece_tile` and the rest `start`, take less time.
-  bool costs_more_than_pieces(double start, double a_piece_tile) const {
-    return a_tile * tiles > start + a_piece_tile * blocks * tiles;
+  bool costs_more_than(const cuda_narrow_policy::cost_of_pieces& pieces) const {
+    return a_tile * tiles > pieces.start + pieces.a_tile * blocks * tiles;
   }
 };
 /// Makes strips of `lane_threads` threads narrower, as long as that gives work to more of the device, and
@@ -359,9 +365,7 @@ inline narrow_walk narrow_strips(int lane_threads, std::int64_t units, std::int6
   // Of types that are looked up as if they were the arithmetic's.
   const auto bytes = [&](int threads) { return threads * shape.strip_lanes * 16 / shape.row_steps; };
   const auto blocks = [&](int threads) { return (units + threads - 1) / threads * segments; };
-  const auto tile = [&](int threads) {
-    return std::int64_t{shape.strip_threads} / threads * shape.strip_steps;
-  };
+  const auto tile = [&](int threads) { return steps_of_strips(shape, threads); };
   const auto may_be = [&](int threads) {
     const int held = bytes(threads) >= policy::bytes_of_residents ? shape.strip_blocks : 1;
     return bytes(threads) >= policy::bytes_of_few &&
@@ -376,12 +380,9 @@ inline narrow_walk narrow_strips(int lane_threads, std::int64_t units, std::int6
 /// Cuts the lanes of a walk of few blocks along strips into pieces: so many that the blocks are shared evenly
 /// among the multiprocessors.
 inline void consider_pieces(const walk_table& table, cuda_kernel_plan& plan, const cuda_tile_shape& shape,
-                            const cuda_device& device, std::int64_t blocks, std::int64_t length,
-                            const narrow_walk& walk) {
+                            const cuda_device& device, std::int64_t blocks, std::int64_t length) {
   using policy = cuda_piece_policy;
   const std::int64_t few = std::int64_t{policy::blocks_of_a_walk} * device.multiprocessors;
-  if (!walk.costs_more_than_pieces(cuda_narrow_policy::start_of_pieces, cuda_narrow_policy::tile_in_pieces))
-    return;
   if (!shape.pieces || shape.piece_shared_bytes > device.shared_bytes || !takes_lanes_apart(table, plan) ||
       plan.lane_threads > policy::most_lane_threads || blocks == 0 || blocks > few)
     return;
@@ -403,12 +404,12 @@ inline void consider_pieces(const walk_table& table, cuda_kernel_plan& plan, con
 /// Cuts the lanes of a walk of few blocks and several sweeps into pieces of whole tiles.
 inline void consider_sweep_pieces(cuda_kernel_plan& plan, const cuda_tile_shape& shape,
                                   const cuda_device& device, std::int64_t blocks, std::int64_t length,
-                                  std::int64_t tile, bool pays) {
+                                  std::int64_t tile) {
   using policy = cuda_sweep_piece_policy;
   const bool row = plan.arrangement == cuda_arrangement::row;
   const int idle = row ? shape.idle_of_rows : shape.idle_of_strips,
             resident = row ? policy::blocks_resident_of_rows : policy::blocks_resident_of_strips;
-  if (idle == 0 || !pays || plan.nest.walk.size() != 1 || plan.packed || plan.chunk > 0 || plan.repeats > 1 ||
+  if (idle == 0 || plan.nest.walk.size() != 1 || plan.packed || plan.chunk > 0 || plan.repeats > 1 ||
       blocks == 0 || blocks * idle > device.multiprocessors)
     return;
   const std::int64_t tiles = (length + tile - 1) / tile;
@@ -550,7 +551,7 @@ inline void cut_map(const program& p, const walk_table& table, cuda_kernel_plan&
 inline bool keeps_carries(const program& p, const cuda_kernel_plan& plan, const cuda_tile_shape& shape,
                           bool finds) {
   const std::int64_t interval = cuda_strip_policy::carry_steps, steps = plan.nest.steps(),
-                     tile = std::int64_t{shape.strip_threads} / plan.lane_threads * shape.strip_steps;
+                     tile = detail::steps_of_strips(shape, plan.lane_threads);
   return detail::can_number_lanes(p) && plan.arrangement == cuda_arrangement::strip && !plan.packed &&
          plan.pieces == 1 && plan.chunk == 0 && plan.nest.walk.size() == 1 && steps > interval &&
          (finds ? steps > tile && tile % interval == 0 : interval % shape.strip_steps == 0);
@@ -619,9 +620,8 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
     detail::cut_map(p, table, plan, device, blocks, length, plan.lane_threads * a_thread);
     detail::consider_lookback(table, plan, shape, device, blocks, length);
     const std::int64_t tile = plan.lane_threads * a_thread;
-    detail::consider_sweep_pieces(plan, shape, device, blocks, length, tile,
-                                  (length + tile - 1) / tile >=
-                                      cuda_sweep_piece_policy::fewest_tiles_of_rows);
+    if ((length + tile - 1) / tile >= cuda_sweep_piece_policy::fewest_tiles_of_rows)
+      detail::consider_sweep_pieces(plan, shape, device, blocks, length, tile);
     return plan;
   }
   const std::int64_t units = detail::units_of_lanes(nest.lanes, shape);
@@ -635,34 +635,33 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
   plan.lane_threads =
       std::min(plan.lane_threads, detail::power_of_two_above(units, cuda_strip_policy::most_lane_threads));
   // Wider pieces of a row where there are blocks enough for every multiprocessor all the same.
-  const int tile = shape.strip_threads / plan.lane_threads * shape.strip_steps;
-  if (plan.lane_threads == fewest && tile > 128 && units / (2 * fewest) >= 4 * device.multiprocessors)
+  if (plan.lane_threads == fewest && detail::steps_of_strips(shape, fewest) > 128 &&
+      units / (2 * fewest) >= 4 * device.multiprocessors)
     plan.lane_threads = 2 * fewest;
   // Threads that reduce their lanes alone join no others.
   const std::int64_t enough =
       std::int64_t{cuda_strip_policy::blocks_of_lone_threads} * device.multiprocessors;
-  if (table.sweeps == 1 && only_reduces(p))
+  const bool reduces = table.sweeps == 1 && only_reduces(p);
+  if (reduces)
     while (plan.lane_threads < std::min(shape.strip_threads, cuda_strip_policy::most_lane_threads) &&
            units / (2 * plan.lane_threads) >= enough)
       plan.lane_threads *= 2;
   const std::int64_t blocks = (units + plan.lane_threads - 1) / plan.lane_threads;
-  const std::int64_t a_tile = std::int64_t{shape.strip_threads} / plan.lane_threads * shape.strip_steps;
+  const std::int64_t a_tile = detail::steps_of_strips(shape, plan.lane_threads);
   detail::cut_map(p, table, plan, device, blocks, length, a_tile);
-  using narrow = cuda_narrow_policy;
   const std::int64_t at_a_time = plan.packed
                                      ? (length + plan.segments - 1) / std::max<std::int64_t>(plan.segments, 1)
                                  : plan.chunk > 0 ? std::min(length, plan.chunk)
                                                   : length;
   const detail::narrow_walk walk =
       detail::narrow_strips(plan.lane_threads, units, plan.segments, at_a_time, shape, device);
-  detail::consider_pieces(table, plan, shape, device, blocks, length, walk);
+  if (walk.costs_more_than(cuda_narrow_policy::of_one_sweep))
+    detail::consider_pieces(table, plan, shape, device, blocks, length);
   detail::consider_parts(p, table, plan, shape, device, length);
-  detail::consider_sweep_pieces(
-      plan, shape, device, blocks, length, a_tile,
-      walk.costs_more_than_pieces(narrow::start_of_sweep_pieces, narrow::tile_in_sweep_pieces));
+  if (walk.costs_more_than(cuda_narrow_policy::of_several_sweeps))
+    detail::consider_sweep_pieces(plan, shape, device, blocks, length, a_tile);
   // Maps are cut into tiles, and reductions into parts, that are wide.
-  if (p.scans.count > 0 && plan.pieces == 1 && !(table.sweeps == 1 && only_reduces(p)))
-    plan.lane_threads = walk.lane_threads;
+  if (p.scans.count > 0 && plan.pieces == 1 && !reduces) plan.lane_threads = walk.lane_threads;
   return plan;
 }
 
