@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ._library import explained
-from ._operation import INTEGERS, TENSOR, Kind, Operation, _transformed
+from ._operation import INTEGERS, TENSOR, Kind, Operation, traced_or_transformed
 
 _REDUCTIONS = ("none", "mean", "sum")  # numbers of loss_reduction
 _CLASS_WEIGHT = Kind("class_weight", differentiable=False)
@@ -157,8 +157,7 @@ def _loss_of(*arguments: Any) -> list[Tensor] | tuple[Tensor, ...]:
     operands, options = op.operands_of(arguments)
     differentiable = [each for each in op.of_differentiable(operands) if isinstance(each, Tensor)]
     if (
-        torch.compiler.is_compiling()
-        or _transformed()
+        traced_or_transformed()
         or _REDUCTIONS[options[4]] == "none"
         or not isinstance(operands[0], Tensor)
         or not torch.is_grad_enabled()

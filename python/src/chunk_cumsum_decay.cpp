@@ -68,8 +68,8 @@ tensor_list double_backward(const optional_tensor& log_decay_gradient_cotangent,
 const kernels registered(
     "scandsl",
     {
-        {"chunk_cumsum_decay(Tensor log_decay, Tensor? cu_seqlens, "
-         "int dim, SymInt chunk_size, bool reverse, bool exclusive, ScalarType? out_dtype) -> Tensor[]",
+        {"chunk_cumsum_decay(Tensor log_decay, Tensor? cu_seqlens=None, int dim=1, SymInt chunk_size=128, "
+         "bool reverse=False, bool exclusive=False, ScalarType? out_dtype=None) -> Tensor[]",
          boxed<forward>},
         {"chunk_cumsum_decay_backward(Tensor? y_cotangent, Tensor log_decay, Tensor? cu_seqlens, "
          "int dim, SymInt chunk_size, bool reverse, bool exclusive, ScalarType? out_dtype, bool[] wanted) -> "

@@ -121,8 +121,9 @@ tensor_list double_backward(const optional_tensor& x_gradient_cotangent,
 const kernels registered(
     "scandsl",
     {
-        {"decayed_sum(Tensor x, Tensor decay, Tensor? initial_state, Tensor? cu_seqlens, "
-         "int dim, bool log_decay, bool reverse, bool exclusive, bool return_final_state) -> Tensor[]",
+        {"decayed_sum(Tensor x, Tensor decay, Tensor? initial_state, Tensor? cu_seqlens, int dim, "
+         "bool log_decay=False, bool reverse=False, bool exclusive=False, bool return_final_state=False) "
+         "-> Tensor[]",
          boxed<forward<false>>},
         {"decayed_sum_leaving_carries(Tensor x, Tensor decay, Tensor? initial_state, Tensor? cu_seqlens, "
          "int dim, bool log_decay, bool reverse, bool exclusive, bool return_final_state) -> Tensor[]",

@@ -79,8 +79,8 @@ tensor_list double_backward(const optional_tensor& x_gradient_cotangent,
 const kernels registered(
     "scandsl",
     {
-        {"logcumsumexp(Tensor x, Tensor? initial_state, Tensor? cu_seqlens, "
-         "int dim, bool reverse, bool exclusive, bool return_final_state) -> Tensor[]",
+        {"logcumsumexp(Tensor x, Tensor? initial_state=None, Tensor? cu_seqlens=None, "
+         "int dim=-1, bool reverse=False, bool exclusive=False, bool return_final_state=False) -> Tensor[]",
          boxed<forward<false>>},
         {"logcumsumexp_leaving_carries(Tensor x, Tensor? initial_state, Tensor? cu_seqlens, "
          "int dim, bool reverse, bool exclusive, bool return_final_state) -> Tensor[]",

@@ -37,16 +37,16 @@ tensor_list backward(const optional_tensor& y_cotangent, const Tensor& x, const 
   return results.tensors();
 }
 
-const kernels registered(
-    "scandsl",
-    {
-        {"lrpe_cosine(Tensor x, Tensor theta, Tensor? positions, SymInt offset, int act, int act_dim) -> "
-         "Tensor[]",
-         boxed<forward>},
-        {"lrpe_cosine_backward(Tensor? y_cotangent, Tensor x, Tensor theta, Tensor? positions, "
-         "SymInt offset, int act, int act_dim, bool[] wanted) -> Tensor[]",
-         boxed<backward>},
-    });
+const kernels
+    registered("scandsl",
+               {
+                   {"lrpe_cosine(Tensor x, Tensor theta, Tensor? positions=None, SymInt offset=0, int act=0, "
+                    "int act_dim=-1) -> Tensor[]",
+                    boxed<forward>},
+                   {"lrpe_cosine_backward(Tensor? y_cotangent, Tensor x, Tensor theta, Tensor? positions, "
+                    "SymInt offset, int act, int act_dim, bool[] wanted) -> Tensor[]",
+                    boxed<backward>},
+               });
 
 }  // namespace
 }  // namespace scandsl::binding

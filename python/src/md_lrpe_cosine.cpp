@@ -66,7 +66,7 @@ Tensor angles(const Tensor& theta, const extents& shape, std::int64_t extra_toke
 const kernels registered(
     "scandsl",
     {
-        {"md_lrpe_cosine(Tensor x, Tensor? theta, Tensor? angles, SymInt[] shape, SymInt extra_tokens) -> "
+        {"md_lrpe_cosine(Tensor x, Tensor? theta, Tensor? angles, SymInt[] shape, SymInt extra_tokens=0) -> "
          "Tensor[]",
          boxed<forward>},
         {"md_lrpe_cosine_backward(Tensor? y_cotangent, Tensor x, Tensor? theta, Tensor? angles, "

@@ -63,6 +63,18 @@ TEST_CASE("a list of dimensions holds eight", "[core][view]") {
   STATIC_REQUIRE_FALSE(dims{} == dims{{1, 0}});
 }
 
+TEST_CASE("a list of dimensions is copied whole, over a longer one and over a shorter one", "[core][view]") {
+  const dims two{{2, 3}, {4, 5}}, none;
+  dims list{{6, 7}};
+  list = two;
+  CHECK(list == two);
+  CHECK(dims(list) == two);
+  list = none;
+  CHECK(list.empty());
+  list.push_back({8, 9});
+  CHECK(list == dims{{8, 9}});
+}
+
 TEST_CASE("integers bind a contiguous row-major tensor", "[core][view]") {
   std::vector<float> memory(24);
   const auto bound = view(memory.data(), 2, std::int64_t{3}, 4U);

@@ -187,6 +187,22 @@ def test_the_op_of_the_dispatcher_has_a_gradient_and_its_overload_no_grad_none()
     torch.testing.assert_close(gradient, expected)
 
 
+def test_the_ops_of_the_dispatcher_have_defaults() -> None:
+    x = torch.randn(3, 5, dtype=torch.float64, requires_grad=True)
+    op = torch.ops.scandsl.logcumsumexp
+    (y,), (plain,) = op(x), op.no_grad(x)
+    assert y.requires_grad and torch.equal(y, plain)
+    (expected,) = torch.autograd.grad(torch.logcumsumexp(x, 1).sum(), x)
+    torch.testing.assert_close(torch.autograd.grad(y.sum(), x)[0], expected)
+    torch.testing.assert_close(torch.func.grad(lambda each: op(each)[0].sum())(x), expected)
+    along_0 = torch.vmap(lambda column: op(column)[0], in_dims=1, out_dims=1)(x)
+    torch.testing.assert_close(along_0, torch.logcumsumexp(x, 0))
+    fakes = torch._subclasses.FakeTensorMode()
+    assert [each.shape for each in op.no_grad(fakes.from_tensor(x.detach()))] == [x.shape]
+    compiled = torch.compile(lambda each: op(each)[0] + op(each, None, None, 0)[0], fullgraph=True)
+    torch.testing.assert_close(compiled(x), torch.logcumsumexp(x, 1) + torch.logcumsumexp(x, 0))
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize("op", ["logcumsumexp", "decayed_sum"])
 @pytest.mark.parametrize("reverse", [False, True])

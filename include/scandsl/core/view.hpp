@@ -21,8 +21,7 @@ inline constexpr int max_rank = 8;
 
 /// One dimension of memory: its number of elements, and the distance between them counted in elements.
 struct dim {
-  std::int64_t extent = 1;
-  std::int64_t stride = 0;
+  std::int64_t extent, stride;
 
   friend constexpr bool operator==(const dim&, const dim&) = default;
 };
@@ -31,9 +30,15 @@ struct dim {
 /// last varies fastest). An empty list is one element.
 class dims {
 public:
-  constexpr dims() = default;
-  constexpr dims(std::initializer_list<dim> list) {
+  constexpr dims() { begin_empty(); }
+  constexpr dims(std::initializer_list<dim> list) : dims() {
     for (const dim& each : list) push_back(each);
+  }
+  constexpr dims(const dims& other) : dims() { *this = other; }
+  constexpr dims& operator=(const dims& other) {
+    size_ = other.size_;
+    for (int i = 0; i < size_; ++i) list_[i] = other.list_[i];
+    return *this;
   }
 
   /// Throws argument_error when the list is full, or on a negative extent.
@@ -71,8 +76,13 @@ public:
   }
 
 private:
-  dim list_[max_dims] = {};
+  dim list_[max_dims];  ///< beyond size_ not even zero: most of a view's lists are empty
   int size_ = 0;
+
+  constexpr void begin_empty() {
+    if (std::is_constant_evaluated())  // constants hold nothing undetermined
+      for (dim& each : list_) each = {};
+  }
 };
 
 /// How far the element at `position` of an axis lies from the one at 0, in elements.
