@@ -86,7 +86,7 @@ def lrpe_cosine(
     if act not in ACTIVATIONS:
         raise ValueError(f"expected {', '.join(ACTIVATIONS)} for act; got {act!r}")
     number = list(ACTIVATIONS).index(act)
-    return _LRPE_COSINE(x, theta, positions, offset, number, -1 if act_dim is None else act_dim)[0]
+    return _LRPE_COSINE.run(x, theta, positions, offset, number, -1 if act_dim is None else act_dim)[0]
 
 
 def _md_lrpe_cosine_second(along_x, along_theta, cotangent, x, theta, angles, shape, extra_tokens, wanted):
@@ -169,7 +169,7 @@ def md_lrpe_cosine(
         theta = None
         if isinstance(x, Tensor) and isinstance(angles, Tensor) and x.dim() == 4 and angles.dim() == 3:
             angles = _for_features(angles, x.shape[-1], len(shape))
-    return _MD_LRPE_COSINE(x, theta, angles, shape, extra_tokens)[0]
+    return _MD_LRPE_COSINE.run(x, theta, angles, shape, extra_tokens)[0]
 
 
 def _for_features(angles: Tensor, features: int, dims: int) -> Tensor:

@@ -145,7 +145,7 @@ class _WithGradients(torch.autograd.Function):
             )
         else:
             cotangents = (loss_cotangent, lse_cotangent)
-            gradients = op.run(op.backward, (*cotangents, *operands, *ctx.options, ctx.wanted))
+            gradients = op.backward.run(*cotangents, *operands, *ctx.options, ctx.wanted)
         rest = iter(gradients)
         by = [next(rest) if want else None for want in ctx.wanted]
         return (*op.per_operand(by), *(None for _ in ctx.options))
@@ -163,7 +163,7 @@ def _loss_of(*arguments: Any) -> list[Tensor] | tuple[Tensor, ...]:
         or not torch.is_grad_enabled()
         or not any(each.requires_grad for each in differentiable)
     ):
-        return op(*arguments)
+        return op.run(*arguments)
     try:
         return _WithGradients.apply(*arguments)
     except (RuntimeError, NotImplementedError) as error:

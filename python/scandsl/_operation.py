@@ -60,19 +60,53 @@ class Kernel:
 
     op: the overload that torch.compile, torch.func and autograd know.
     function: its autograd.Function.
-    no_grad: the same kernel for callers who want no gradient.
-    defaults: what its last arguments are where they are left out, from the last one on.
     carrying, carried_for: the autograd.Function of the kernel that leaves carries on a GPU, if there is one,
         and the number of the operand whose gradient begins with them.
+    run: its results, for all of its arguments.
     """
 
-    __slots__ = ("op", "function", "no_grad", "defaults", "carrying", "carried_for")
+    __slots__ = ("op", "function", "carrying", "carried_for", "run")
 
-    def __init__(self, op: Any) -> None:
-        self.op, overload = op, _no_grad(op)
-        self.no_grad = _guarded(op) if overload is None else overload._op
-        self.defaults = () if overload is None else _defaults(overload)[::-1]
-        self.carrying, self.carried_for = None, 0
+    def __init__(self, op: Any, tensors: int | None = None) -> None:
+        """tensors: how many of the first arguments are tensors, if only they are; None: any may be."""
+        self.op, self.carrying, self.carried_for = op, None, 0
+        self.run = _runner(self, tensors)
+
+    def with_gradient(self, arguments: Sequence[Any]) -> Sequence[Tensor]:
+        if self.carrying is not None and _is_on_gpu_with_gradient(arguments[self.carried_for]):
+            return self.carrying.apply(*arguments)
+        return self.function.apply(*arguments)
+
+
+def _runner(kernel: Kernel, tensors: int | None) -> Callable:
+    """Kernel.run. The dispatcher would do; without its detours the call takes half the time.
+
+    A closure, and one function, for what Python looks up and calls is a tenth of a microsecond each.
+    """
+    op, overload = kernel.op, _no_grad(kernel.op)
+    no_grad = _guarded(op) if overload is None else overload._op
+    defaults = () if overload is None else _defaults(overload)[::-1]
+
+    def run(*arguments):
+        try:
+            if traced_or_transformed():
+                return op(*arguments)
+            if torch.is_grad_enabled():
+                # torch._C._any_requires_grad takes twice as long for a few, any() half as long again.
+                for each in arguments[:tensors]:
+                    if each is not None and isinstance(each, Tensor) and each.requires_grad:
+                        return kernel.with_gradient(arguments)
+            # What is as by default is left out: torch takes a fifth of a microsecond for each argument.
+            given = len(arguments)
+            for default in defaults:
+                if arguments[given - 1] is not default:
+                    break
+                given -= 1
+            return no_grad(*arguments[:given])
+        except RuntimeError as error:
+            raise explained(error) from None
+
+    return run
 
 
 class Operation:
@@ -108,7 +142,8 @@ class Operation:
         self.differentiable = tuple(kind.differentiable for kind in operands)
         self.outputs = len(outputs)
         self.linear = linear
-        self.forward = Kernel(getattr(ops, name).default)
+        self.forward = Kernel(getattr(ops, name).default, len(operands))
+        self.run = self.forward.run
         self.backward = Kernel(getattr(ops, f"{name}_backward").default)
         self.second = None if first_only else Kernel(getattr(ops, f"{name}_double_backward").default)
         self._results = results
@@ -145,39 +180,13 @@ class Operation:
         torch.library.register_fake(op.name(), _completed(op, fake), lib=self._library)
         return op._op
 
-    def __call__(self, *arguments: Any) -> list[Tensor]:
-        """The results for the operands and then the options."""
-        try:
-            return self.run(self.forward, arguments)
-        except RuntimeError as error:
-            raise explained(error) from None
-
-    def run(self, kernel: Kernel | None, arguments: Sequence[Any]) -> Sequence[Tensor]:
-        """A kernel's results. The dispatcher would do; without its detours the call takes half the time."""
-        if kernel is None:
+    def of_second(self, *arguments: Any) -> Sequence[Tensor]:
+        """What the kernel <name>_double_backward gives."""
+        if self.second is None:
             raise NotImplementedError(
                 f"{self.name} has first derivatives; this is a second one, or forward mode"
             )
-        if traced_or_transformed():
-            return kernel.op(*arguments)
-        if torch.is_grad_enabled():
-            tensors = arguments[: len(self.differentiable)] if kernel is self.forward else arguments
-            # torch._C._any_requires_grad takes twice as long for a few, any() half as long again.
-            for each in tensors:
-                if isinstance(each, Tensor) and each.requires_grad:
-                    return self._with_gradient(kernel, arguments)
-        # What is as by default is left out: torch takes a fifth of a microsecond for each argument.
-        given = len(arguments)
-        for default in kernel.defaults:
-            if arguments[given - 1] is not default:
-                break
-            given -= 1
-        return kernel.no_grad(*arguments[:given])
-
-    def _with_gradient(self, kernel: Kernel, arguments: Sequence[Any]) -> Sequence[Tensor]:
-        if kernel.carrying is not None and _is_on_gpu_with_gradient(arguments[kernel.carried_for]):
-            return kernel.carrying.apply(*arguments)
-        return kernel.function.apply(*arguments)
+        return self.second.run(*arguments)
 
     def _backward_results(self, *arguments: Any) -> list[Tensor]:
         """A gradient is like its operand."""
@@ -325,7 +334,7 @@ def _forward_with_carries(op: Operation, scan: Callable, gradient: Callable, giv
             plain = torch.is_grad_enabled() or traced_or_transformed()
             if ctx.carries and not plain:
                 return gradient(*arguments, saved[-1])
-            return op.run(op.backward, arguments)
+            return op.backward.run(*arguments)
 
         return _gradients_of_forward(op, ctx, _restored(ctx, saved), cotangents, run)
 
@@ -338,7 +347,7 @@ def _forward(op: Operation) -> type:
 
     def backward(ctx, *cotangents):
         def run(arguments):
-            return op.run(op.backward, arguments)
+            return op.backward.run(*arguments)
 
         return _gradients_of_forward(op, ctx, _arguments(ctx), cotangents, run)
 
@@ -347,7 +356,7 @@ def _forward(op: Operation) -> type:
         along = op.of_differentiable(tangents)
         nothing = [None] * op.outputs
         wanted = [i < ctx.results for i in range(op.outputs)] + [False] * len(along)
-        return tuple(op.run(op.second, (*along, *nothing, *operands, *options, wanted)))
+        return tuple(op.of_second(*along, *nothing, *operands, *options, wanted))
 
     return _function(op.forward, backward, jvp)
 
@@ -366,7 +375,7 @@ def _backward(op: Operation) -> type:
         by = [*needs[: op.outputs], *op.of_differentiable(needs[op.outputs :])]
         if not _any(along) or not any(by):
             return (None,) * len(needs)
-        gradients = _chosen(by, op.run(op.second, (*along, *cotangents, *operands, *options, by)))
+        gradients = _chosen(by, op.of_second(*along, *cotangents, *operands, *options, by))
         return (
             *gradients[: op.outputs],
             *op.per_operand(gradients[op.outputs :]),
@@ -380,10 +389,10 @@ def _backward(op: Operation) -> type:
         along = op.of_differentiable(of_operands)
         result = [None] * ctx.results
         if _any(of_cotangents):
-            result = op.run(op.backward, (*of_cotangents, *operands, *options, wanted))
+            result = op.backward.run(*of_cotangents, *operands, *options, wanted)
         if _any(along):
             by = [False] * op.outputs + list(wanted)
-            result = _sum(result, op.run(op.second, (*along, *cotangents, *operands, *options, by)))
+            result = _sum(result, op.of_second(*along, *cotangents, *operands, *options, by))
         return tuple(result)
 
     return _function(op.backward, backward, jvp)
@@ -406,13 +415,11 @@ def _second(op: Operation) -> type:
         of_along, of_operands = list(needs[:count]), op.of_differentiable(needs[count + op.outputs :])
         gradients = [None] * count
         if any(of_along):
-            gradients = _chosen(of_along, op.run(op.backward, (*cotangents, *operands, *options, of_along)))
+            gradients = _chosen(of_along, op.backward.run(*cotangents, *operands, *options, of_along))
         by_operands = [None] * count
         if any(of_operands):
             by = [False] * op.outputs + of_operands
-            by_operands = _chosen(
-                of_operands, op.run(op.second, (*along, *cotangents, *operands, *options, by))
-            )
+            by_operands = _chosen(of_operands, op.of_second(*along, *cotangents, *operands, *options, by))
         return (
             *gradients,
             *(None for _ in cotangents),
@@ -427,7 +434,7 @@ def _second(op: Operation) -> type:
         arguments = _arguments(ctx, primal=True)
         if not _any(tangents[:count]):
             return tuple(each.zero_() for each in op._second_results(*arguments))
-        return tuple(op.run(op.second, (*tangents[:count], *arguments[count:])))
+        return tuple(op.of_second(*tangents[:count], *arguments[count:]))
 
     return _function(op.second, backward, jvp)
 

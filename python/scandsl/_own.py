@@ -108,7 +108,7 @@ def _function(namespace: str, name: str) -> Callable:
             if given.get(key) is None and key not in optional and defaults.get(key) is None:
                 raise TypeError(f"expected {key} for {name}; got none")
         scalar_values = [float(given.get(key, default)) for key, default in defaults.items()]
-        results = operation(*(given.get(key) for key in names), *scalar_values)
+        results = operation.run(*(given.get(key) for key in names), *scalar_values)
         return results[0] if len(results) == 1 else tuple(results)
 
     call.__name__ = call.__qualname__ = name

@@ -69,7 +69,7 @@ def logcumsumexp(
     Derivatives: first, second and forward mode, by x and initial_state. A position of -inf has gradient 0.
     Source: ops/logcumsumexp.
     """
-    results = _LOGCUMSUMEXP(x, initial_state, cu_seqlens, dim, reverse, exclusive, return_final_state)
+    results = _LOGCUMSUMEXP.run(x, initial_state, cu_seqlens, dim, reverse, exclusive, return_final_state)
     return tuple(results) if return_final_state else results[0]
 
 
@@ -134,7 +134,7 @@ def decayed_sum(
     repeats is the sum over what it repeats along, in a fixed order.
     Source: ops/decayed_sum.
     """
-    results = _DECAYED_SUM(
+    results = _DECAYED_SUM.run(
         x, decay, initial_state, cu_seqlens, dim, log_decay, reverse, exclusive, return_final_state
     )
     return tuple(results) if return_final_state else results[0]
@@ -191,4 +191,4 @@ def chunk_cumsum_decay(
     Derivatives: all; it is linear.
     Source: ops/chunk_cumsum_decay.
     """
-    return _CHUNK_CUMSUM_DECAY(log_decay, cu_seqlens, dim, chunk_size, reverse, exclusive, out_dtype)[0]
+    return _CHUNK_CUMSUM_DECAY.run(log_decay, cu_seqlens, dim, chunk_size, reverse, exclusive, out_dtype)[0]
