@@ -19,7 +19,6 @@ not, for how many bytes there are depends on the device.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, Callable, NamedTuple, Optional
 
 import torch
@@ -226,23 +225,25 @@ def _defaults(op: Any) -> tuple:
     return tuple(each.default_value for each in op._schema.arguments if each.has_default_value())
 
 
-def _completed(op: Any, call: Callable) -> Callable:
-    """`call` for all of the op's arguments: torch leaves out last ones that are as by default."""
+def _left_out(op: Any) -> Callable:
+    """From the arguments of a call, those behind them: torch leaves out last ones that are as by default."""
     defaults, count = _defaults(op), len(op._schema.arguments)
+    return lambda arguments: defaults[len(defaults) - count + len(arguments) :]
 
-    def with_all(*arguments):
-        left_out = count - len(arguments)
-        return call(*arguments, *defaults[len(defaults) - left_out :])
 
-    return with_all
+def _completed(op: Any, call: Callable) -> Callable:
+    """`call` for all of the op's arguments."""
+    left_out = _left_out(op)
+    return lambda *arguments: call(*arguments, *left_out(arguments))
 
 
 def _completed_rule(op: Any, rule: Callable) -> Callable:
     """The same for a batching rule."""
+    left_out = _left_out(op)
 
     def with_all(info, in_dims, *arguments):
-        unbatched = [None] * (len(op._schema.arguments) - len(arguments))
-        return _completed(op, partial(rule, info, (*in_dims, *unbatched)))(*arguments)
+        rest = left_out(arguments)
+        return rule(info, (*in_dims, *(None for _ in rest)), *arguments, *rest)
 
     return with_all
 
@@ -308,13 +309,13 @@ def _sum(left: Tensors, right: Tensors) -> list:
 def _gradients_of_forward(
     op: Operation, ctx: Any, arguments: Sequence[Any], cotangents: Tensors, run: Callable
 ) -> tuple:
-    """What autograd wants of f, from run(the arguments of its backward pass)."""
+    """What autograd wants of f, from run(*the arguments of its backward pass)."""
     operands, options = op.operands_of(arguments)
     wanted = op.of_differentiable(ctx.needs_input_grad)
     if not _any(cotangents) or not any(wanted):
         return (None,) * len(ctx.needs_input_grad)
     missing = (None,) * (op.outputs - len(cotangents))
-    gradients = run((*cotangents, *missing, *operands, *options, wanted))
+    gradients = run(*cotangents, *missing, *operands, *options, wanted)
     return (*op.per_operand(_chosen(wanted, gradients)), *(None for _ in options))
 
 
@@ -330,7 +331,7 @@ def _forward_with_carries(op: Operation, scan: Callable, gradient: Callable, giv
     def backward(ctx, *cotangents):
         saved = ctx.saved_tensors  # once: hooks may count (torch.utils.checkpoint)
 
-        def run(arguments):
+        def run(*arguments):
             plain = torch.is_grad_enabled() or traced_or_transformed()
             if ctx.carries and not plain:
                 return gradient(*arguments, saved[-1])
@@ -346,10 +347,7 @@ def _forward(op: Operation) -> type:
     """f(operands, options)."""
 
     def backward(ctx, *cotangents):
-        def run(arguments):
-            return op.backward.run(*arguments)
-
-        return _gradients_of_forward(op, ctx, _arguments(ctx), cotangents, run)
+        return _gradients_of_forward(op, ctx, _arguments(ctx), cotangents, op.backward.run)
 
     def jvp(ctx, *tangents):
         operands, options = op.operands_of(_arguments(ctx, primal=True))

@@ -30,7 +30,10 @@ struct dim {
 /// last varies fastest). An empty list is one element.
 class dims {
 public:
-  constexpr dims() { begin_empty(); }
+  constexpr dims() {
+    if (std::is_constant_evaluated())  // constants hold nothing undetermined
+      for (dim& each : list_) each = {};
+  }
   constexpr dims(std::initializer_list<dim> list) : dims() {
     for (const dim& each : list) push_back(each);
   }
@@ -78,11 +81,6 @@ public:
 private:
   dim list_[max_dims];  ///< beyond size_ not even zero: most of a view's lists are empty
   int size_ = 0;
-
-  constexpr void begin_empty() {
-    if (std::is_constant_evaluated())  // constants hold nothing undetermined
-      for (dim& each : list_) each = {};
-  }
 };
 
 /// How far the element at `position` of an axis lies from the one at 0, in elements.
