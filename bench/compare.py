@@ -43,7 +43,8 @@ def jobs_of(
 ) -> list[Job]:
     """The size nearest to 8192 of every case first, and those who start fast before those who compile.
 
-    together: one workload's providers one after the other, for machines whose speed changes.
+    together: one workload's providers one after the other, for machines whose speed changes; where they
+    multiply matrices they are anyway.
     """
     ordered = {}
     for place, case in enumerate(cases):
@@ -51,9 +52,10 @@ def jobs_of(
         for round_, n in enumerate(sizes):
             for provider in names:
                 if providers.serves(provider, case.op):
-                    slow = not together and provider in providers.SLOW_TO_START
-                    order = (round_ > 0, slow, round_, place, names.index(provider))
                     job = Job(fit(case.at(n)), provider)
+                    deferred = not together and job.work.flops is None
+                    slow = deferred and provider in providers.SLOW_TO_START
+                    order = (round_ > 0, slow, round_, place, names.index(provider))
                     ordered.setdefault(str(job.keys), (order, job))  # cases may shrink to the same
     return [job for _, job in sorted(ordered.values(), key=lambda each: each[0])]
 
@@ -134,28 +136,43 @@ class Progress:
         print(f"\r\x1b[K{line}\n{bar}", end="", file=sys.stderr, flush=True)
 
 
+def in_turns(jobs: list[Job]) -> list[list[Job]]:
+    """Jobs in the order given, those of one workload that are timed in turns together."""
+    groups: list[list[Job]] = []
+    for job in jobs:
+        if groups and job.work.flops is not None and job.work == groups[-1][0].work:
+            groups[-1].append(job)
+        else:
+            groups.append([job])
+    return groups
+
+
 def run(jobs: list[Job], runner: Runner, results: Results, until: float, patience: float) -> int:
     jobs = [job for job in jobs if not results.has(job)]
     progress = Progress(len(jobs))
-    for job in jobs:
+    for together in in_turns(jobs):
         if time.monotonic() > until:
             print(f"{len(jobs) - progress.done} left", file=sys.stderr)
             return MORE_TO_RUN
+        names = ", ".join(job.provider for job in together)
+        seconds = patience * len(together)
 
-        def give_up(job: Job = job) -> None:
-            results.add([{**key, "reason": f"did not come back in {patience:g} s"} for key in job.keys])
-            print(f"{job.work.label} {job.provider} hangs; start again to go on", file=sys.stderr)
+        def give_up(together: list[Job] = together, seconds: float = seconds, names: str = names) -> None:
+            reason = f"did not come back in {seconds:g} s"
+            results.add([{**key, "reason": reason} for job in together for key in job.keys])
+            print(f"{together[0].work.label} {names} hangs; start again to go on", file=sys.stderr)
             os._exit(MORE_TO_RUN)
 
-        watch = threading.Timer(patience, give_up)
+        watch = threading.Timer(seconds, give_up)
         watch.daemon = True
         watch.start()
         try:
-            rows = runner.rows(job)
+            rows = runner.rows_in_turns(together)
         finally:
             watch.cancel()
         results.add(rows)
-        progress.step(job, rows)
+        for job in together:
+            progress.step(job, rows)
         if not runner.machine.works():
             print("the GPU does not answer any more; start again to go on", file=sys.stderr)
             return MORE_TO_RUN
@@ -223,7 +240,7 @@ def main(arguments: list[str]) -> int:
         content = results.content
         if gpu:
             results.add(published.rows(job.work for job in jobs))
-        effort = timing.Effort(0.03, 3, warm=0.2) if given.quick else timing.Effort(0.2, 5, warm=0.5)
+        effort = timing.Effort(0.03, 3, warm=0.2) if given.quick else timing.Effort(0.2, 5, warm=0.4, turns=5)
         machine = timing.Gpu() if gpu else timing.Cpu()
         gc.freeze()  # what is imported stays; garbage is collected after every job
         status = run(jobs, Runner(machine, effort, given.sizes_limit), results, until, given.patience)

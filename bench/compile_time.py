@@ -1,21 +1,23 @@
 #!/usr/bin/env python3
 """How long nvcc takes for one program's kernels of one element type: processor seconds on one core.
 
-usage: bench/compile_time.py BUILD OUTPUT.json
+usage: bench/compile_time.py BUILD OUTPUT.json [JOBS]
 BUILD: a folder that `cmake --preset dev` has configured, where nvcc is; nothing in it is changed. Its sample
-of the kernels has a file for each program and type. Each is compiled once more, alone, and its processor time
-taken, user's and system's together: other work on the machine makes the clock's time longer, and this less.
+of the kernels has a file for each program and type. Each is compiled once more, JOBS (1) at a time, and its
+processor time taken, user's and system's together: other work on the machine makes the clock's time longer,
+and this less.
 """
 
 from __future__ import annotations
 
+import os
 import re
-import resource
 import shlex
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -31,33 +33,32 @@ def commands_of(build: Path) -> dict[str, str]:
     return {match[2]: line for line in lines if (match := SAMPLE.search(line))}
 
 
-def seconds_of(command: str, build: Path, folder: str) -> tuple[float, float]:
-    """Processor seconds and seconds of the clock."""
+def seconds_of(name: str, command: str, build: Path, folder: str) -> dict:
     words = shlex.split(command)
     words = words[next(i for i, word in enumerate(words) if word.endswith("nvcc")) :]  # no compiler cache
     words.insert(1, "-O3")  # of the host's code, as in a release
-    for option, name in (("-o", "out.o"), ("-MF", "out.d")):
-        words[words.index(option) + 1] = f"{folder}/{name}"
+    for option, suffix in (("-o", "o"), ("-MF", "d")):
+        words[words.index(option) + 1] = f"{folder}/{name}.{suffix}"
+    start = time.monotonic()
+    process = subprocess.Popen(words, cwd=build)
+    _, status, used = os.wait4(process.pid, 0)  # its children's time, too
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise SystemExit(f"{name} does not compile")
+    cpu, clock = used.ru_utime + used.ru_stime, time.monotonic() - start
+    print(f"{name:48} {cpu:6.1f} processor seconds, {clock:6.1f} of the clock", flush=True)
+    return {"program": name, "cpu_seconds": round(cpu, 1), "seconds": round(clock, 1)}
 
-    def used() -> float:
-        of_children = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return of_children.ru_utime + of_children.ru_stime
 
-    before, clock = used(), time.monotonic()
-    subprocess.run(words, cwd=build, check=True)
-    return used() - before, time.monotonic() - clock
-
-
-def main(build: str, output: str) -> None:
+def main(build: str, output: str, jobs: str = "1") -> None:
     versions = {"nvcc": result_file.nvcc_version()}
     result = result_file.new("compile", {"cpu": result_file.cpu_name()}, versions)
-    result["compiled"] = []
-    with tempfile.TemporaryDirectory() as folder:
-        for name, command in commands_of(Path(build)).items():
-            cpu, clock = seconds_of(command, Path(build), folder)
-            times = {"program": name, "cpu_seconds": round(cpu, 1), "seconds": round(clock, 1)}
-            result["compiled"].append(times)
-            print(f"{name:48} {cpu:6.1f} processor seconds, {clock:6.1f} of the clock", flush=True)
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(int(jobs)) as pool:
+        compile_one = [
+            pool.submit(seconds_of, name, command, Path(build), folder)
+            for name, command in commands_of(Path(build)).items()
+        ]
+        result["compiled"] = [each.result() for each in compile_one]
     result_file.write(Path(output), result)
 
 

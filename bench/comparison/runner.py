@@ -33,6 +33,17 @@ class Job:
         return [self.key(pass_) for pass_ in self.case.units]
 
 
+@dataclass
+class Ready:
+    """A job that has run once."""
+
+    job: Job
+    call: providers.Call
+    checked: Row
+    peaks: dict[str, float | None]  # bytes, of each pass
+    failed: bool = False
+
+
 class Runner:
     """bytes_limit: of the inputs and outputs of a workload; larger ones are left out, with a reason."""
 
@@ -45,49 +56,76 @@ class Runner:
 
     def rows(self, job: Job) -> list[Row]:
         """A row for each pass, or the reason why there is none, and the copy that was timed beside it."""
+        return self.rows_in_turns([job])
+
+    def rows_in_turns(self, jobs: list[Job]) -> list[Row]:
+        """The same of several providers of one workload; where products are timed, they take turns."""
         rows: list[Row] = []
-        try:
-            if max(map(job.work.bytes, job.case.units)) > self.bytes_limit:
-                raise providers.UnavailableError("beyond the limit of sizes")
-            call = providers.PROVIDERS[job.provider](job.work, self.machine.name)
-            checked = self.checked(job)
-            for pass_ in job.case.units:
-                rows += self.rows_of_pass(job, call, pass_, checked)
-        except Exception as error:  # one that fails leaves its reason, and the others go on
-            done = [row["pass"] for row in rows]
-            rows += [{**job.key(p), "reason": reason_of(error)} for p in job.case.units if p not in done]
-        call = None
-        if self.machine.works():
-            self.machine.keeps(job.provider)
+        ready: list[Ready] = []
+        for job in jobs:
+            try:
+                ready.append(self.prepared(job))
+            except Exception as error:  # one that fails leaves its reason, and the others go on
+                rows += [{**key, "reason": reason_of(error)} for key in job.keys]
+            if self.machine.works():
+                self.machine.keeps(job.provider)
+        for pass_ in jobs[0].case.units:
+            rotations = []
+            for each in ready:
+                try:
+                    rotations.append(rotation_of(self.machine, each.job, each.call, pass_, each.peaks[pass_]))
+                except Exception as error:
+                    rows.append({**each.job.key(pass_), "reason": reason_of(error)})
+                    each.failed = True
+            ready = [each for each in ready if not each.failed]
+            try:
+                rows += self.rows_of_pass(ready, rotations, pass_)
+            except Exception as error:
+                rows += [{**each.job.key(pass_), "reason": reason_of(error)} for each in ready]
         return rows
 
-    def rows_of_pass(self, job: Job, call: providers.Call, pass_: str, checked: Row) -> list[Row]:
-        machine, work = self.machine, job.work
+    def prepared(self, job: Job) -> Ready:
+        """What has run once, checked, and its peaks of memory."""
+        machine = self.machine
+        if max(map(job.work.bytes, job.case.units)) > self.bytes_limit:
+            raise providers.UnavailableError("beyond the limit of sizes")
+        call = providers.PROVIDERS[job.provider](job.work, machine.name)
+        peaks = {pass_: peak_of(machine, job, call, pass_) for pass_ in job.case.units}
+        return Ready(job, call, self.checked(job), peaks)
+
+    def rows_of_pass(self, ready: list[Ready], rotations: list[timing.Rotation], pass_: str) -> list[Row]:
+        if not ready:
+            return []
+        machine, work = self.machine, ready[0].job.work
         moved = work.bytes(pass_)
-        rotation, peak = rotation_of(machine, job, call, pass_, moved)
-        products = work.flops is not None
-        copy = None if products else timing.copy_of(machine, moved)
-        # Products heat a GPU. On the CPU a process waits for every page of memory that it has not had before.
-        effort = self.effort if products or machine.name == "cpu" else replace(self.effort, warm=0.0)
-        found = timing.measure(machine, rotation, copy, effort)
-        row = {**job.key(pass_), "ms": rounded(found.ms)}
-        rows = [row]
-        if found.copy_ms is not None:
-            row["gbs"] = rounded(moved / found.ms * 1e-6)
-            row["of_copy"] = rounded(found.copy_ms / found.ms)
-            copied = {"provider": "copy", "ms": rounded(found.copy_ms), "of_copy": 1.0}
-            copied["gbs"] = rounded(moved / found.copy_ms * 1e-6)
-            rows.append({**work.key(pass_), **copied, "mib": rounded(moved / 2**20)})
-        if products:
+        if work.flops is not None:
             product = self.sustained_flops()
-            row["of_product"] = rounded(work.flops / product / (found.ms * 1e-3))
-            row["product_tflops"] = rounded(product * 1e-12)
-        row["mib"] = rounded(moved / 2**20)
-        if peak is not None:
-            row["peak_mib"] = round(peak / 2**20, 1)
-        if found.host_us is not None:
-            row["host_us"] = rounded(found.host_us)
-        return [{**row, "samples": found.samples, **checked}, *rows[1:]]
+            times = timing.measure_in_turns(machine, rotations, self.effort)
+        else:
+            # On the CPU a process waits for every page of memory that it has not had before.
+            effort = self.effort if machine.name == "cpu" else replace(self.effort, warm=0.0)
+            copy = timing.copy_of(machine, moved)
+            times = [timing.measure(machine, rotation, copy, effort) for rotation in rotations]
+        rows = []
+        for each, found in zip(ready, times):
+            row = {**each.job.key(pass_), "ms": rounded(found.ms)}
+            copied = []
+            if found.copy_ms is not None:
+                row["gbs"] = rounded(moved / found.ms * 1e-6)
+                row["of_copy"] = rounded(found.copy_ms / found.ms)
+                of_copy = {"provider": "copy", "ms": rounded(found.copy_ms), "of_copy": 1.0}
+                of_copy["gbs"] = rounded(moved / found.copy_ms * 1e-6)
+                copied = [{**work.key(pass_), **of_copy, "mib": rounded(moved / 2**20)}]
+            if work.flops is not None:
+                row["of_product"] = rounded(work.flops / product / (found.ms * 1e-3))
+                row["product_tflops"] = rounded(product * 1e-12)
+            row["mib"] = rounded(moved / 2**20)
+            if (peak := each.peaks[pass_]) is not None:
+                row["peak_mib"] = round(peak / 2**20, 1)
+            if found.host_us is not None:
+                row["host_us"] = rounded(found.host_us)
+            rows += [{**row, "samples": found.samples, **each.checked}, *copied]
+        return rows
 
     def sustained_flops(self) -> float:
         """FLOP/s of a large product, measured once in a run."""
@@ -120,28 +158,26 @@ class Runner:
             return {"unchecked": reason_of(error)}
 
 
-def rotation_of(
-    machine: timing.Gpu | timing.Cpu, job: Job, call: providers.Call, pass_: str, moved: float
-) -> tuple[timing.Rotation, float | None]:
-    """The pass on so many sets of operands that none is in the cache, each run once, and its peak of memory.
-
-    moved: bytes, of one call.
-    """
-
-    def another() -> Callable[[], object]:
-        return timed_call(job.work, call, pass_, machine.name)
-
+def peak_of(machine: timing.Gpu | timing.Cpu, job: Job, call: providers.Call, pass_: str) -> float | None:
+    """Bytes that the pass has allocated at most, once it has run."""
     machine.clear()
-    first = another()
+    first = timed_call(job.work, call, pass_, machine.name)
     first()
     machine.clear()
-    peak = machine.peak(job.provider, first)
+    return machine.peak(job.provider, first)
+
+
+def rotation_of(
+    machine: timing.Gpu | timing.Cpu, job: Job, call: providers.Call, pass_: str, peak: float | None
+) -> timing.Rotation:
+    """The pass on so many sets of operands that none is in the cache, each run once."""
+    moved = job.work.bytes(pass_)
     sets = timing.sets_needed(machine, moved)
     sets = max(1, min(sets, int(machine.memory_bytes / 4 / (peak or 4 * moved))))
-    rotation = timing.Rotation([first, *(another() for _ in range(sets - 1))])
+    rotation = timing.Rotation([timed_call(job.work, call, pass_, machine.name) for _ in range(sets)])
     for _ in range(sets):
         rotation()
-    return rotation, peak
+    return rotation
 
 
 def timed_call(work: Workload, call: providers.Call, pass_: str, device: str) -> Callable[[], object]:

@@ -23,6 +23,7 @@ class Effort:
     least: int
     warm: float = 0.0
     sample: float = 0.001  # seconds that a sample should take, by as many calls as that needs
+    turns: int = 1  # of calls that are timed in turns with others
 
 
 @dataclass(frozen=True)
@@ -151,37 +152,77 @@ def copy_of(machine: Gpu | Cpu, bytes_moved: float) -> Rotation:
     return Rotation((lambda a=a, b=b: b.copy_(a)) for a, b in zip(sources, targets))
 
 
+class Samples:
+    """Times of a call that has run before, so that everything is compiled."""
+
+    def __init__(self, machine: Gpu | Cpu, call: Rotation, effort: Effort, least_calls: int = 1) -> None:
+        self.machine = machine
+        self.call = call
+        machine.wait()
+        pairs = [machine.sample(call, 1) for _ in range(2)]
+        seconds, host = (min(each) for each in zip(*pairs))
+        self.calls = min(max(math.ceil(effort.sample / seconds), least_calls), 64)
+        # The host queues them before the GPU starts on the first.
+        self.head_start = min(1.5 * host * self.calls + 2e-5, 0.02)
+        self.seconds: list[float] = []
+        self.hosts: list[float] = []
+
+    def warm(self, seconds: float) -> None:
+        until = time.perf_counter() + seconds
+        while time.perf_counter() < until:
+            self.machine.sample(self.call, 1)
+
+    def add(self) -> None:
+        on_device, on_host = self.machine.sample(self.call, self.calls, self.head_start)
+        self.seconds.append(on_device)
+        self.hosts.append(on_host)
+
+    def timing(self, copy_ms: float | None = None) -> Timing:
+        # A call that waits for the GPU has waited for the head start, too: that is no cost of its own.
+        host = statistics.median(self.hosts)
+        ran_ahead = self.machine.name == "cuda" and host * self.calls < self.head_start
+        return Timing(
+            statistics.median(self.seconds) * 1e3,
+            copy_ms,
+            host * 1e6 if ran_ahead else None,
+            len(self.seconds),
+        )
+
+
 def measure(machine: Gpu | Cpu, call: Rotation, copy: Rotation | None, effort: Effort) -> Timing:
-    """call, and a copy in turns with it. Both have run before, so that everything is compiled."""
-    machine.wait()
-    seconds, host = machine.sample(call, 1)
-    seconds, host = (min(pair) for pair in zip((seconds, host), machine.sample(call, 1)))
-    warm_until = time.perf_counter() + effort.warm
-    while time.perf_counter() < warm_until:
-        machine.sample(call, 1)
-    calls = min(max(math.ceil(effort.sample / seconds), 1), 64)
-    # Where calls are short, the host queues them all before the GPU starts on the first.
-    head_start = min(1.5 * host * calls + 2e-5, 0.02) if calls > 1 else 0.0
+    """call, and a copy in turns with it. Both have run before."""
+    own = Samples(machine, call, effort)
+    own.warm(effort.warm)
+    copies: list[float] = []
     copy_calls = 1
     if copy is not None:
         copy_seconds, _ = machine.sample(copy, 1)
         copy_calls = min(max(math.ceil(effort.sample / copy_seconds), 1), 64)
-    own, copies, hosts = [], [], []
     until = time.perf_counter() + effort.seconds
-    while len(own) < effort.least or (time.perf_counter() < until and len(own) < 200):
+    while len(own.seconds) < effort.least or (time.perf_counter() < until and len(own.seconds) < 200):
         if copy is not None:
             copies.append(machine.sample(copy, copy_calls, 2e-5 * copy_calls)[0])
-        on_device, on_host = machine.sample(call, calls, head_start)
-        own.append(on_device)
-        hosts.append(on_host)
-    # A call that waits for the GPU has waited for the head start, too: that is no cost of its own.
-    ran_ahead = calls > 1 and machine.name == "cuda" and statistics.median(hosts) * calls < head_start
-    return Timing(
-        statistics.median(own) * 1e3,
-        statistics.median(copies) * 1e3 if copies else None,
-        statistics.median(hosts) * 1e6 if ran_ahead else None,
-        len(own),
-    )
+        own.add()
+    return own.timing(statistics.median(copies) * 1e3 if copies else None)
+
+
+def measure_in_turns(machine: Gpu | Cpu, calls: list[Rotation], effort: Effort) -> list[Timing]:
+    """Calls that have run before and heat the machine, whose clock follows what it has done for a while.
+
+    Each is timed effort.turns times, for effort.seconds in all, and every time it goes on for effort.warm
+    before. From turn to turn their order is the other way round. Of several calls that a GPU is given at once
+    only the first is waited for.
+    """
+    least_calls = 4 if machine.name == "cuda" else 1
+    each = [Samples(machine, call, effort, least_calls) for call in calls]
+    for turn in range(effort.turns):
+        for own in each if turn % 2 == 0 else reversed(each):
+            own.warm(effort.warm)
+            least = len(own.seconds) + math.ceil(effort.least / effort.turns)
+            until = time.perf_counter() + effort.seconds / effort.turns
+            while len(own.seconds) < least or time.perf_counter() < until:
+                own.add()
+    return [own.timing() for own in each]
 
 
 def sustained_product(machine: Gpu | Cpu, seconds: float) -> float:

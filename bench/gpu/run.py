@@ -109,10 +109,10 @@ class TorchRows:
 def milliseconds(machine: timing.Gpu | timing.Cpu, job: runner.Job, row: dict) -> float:
     """Of a call, several of which the host queues before the GPU starts."""
     from comparison import providers, timing
-    from comparison.runner import rotation_of
+    from comparison.runner import peak_of, rotation_of
 
     call = providers.PROVIDERS[job.provider](job.work, machine.name)
-    rotation, _ = rotation_of(machine, job, call, row["pass"], row["mib"] * 2**20)
+    rotation = rotation_of(machine, job, call, row["pass"], peak_of(machine, job, call, row["pass"]))
     return timing.measure(machine, rotation, None, timing.Effort(0.1, 5, sample=0.01)).ms
 
 

@@ -22,7 +22,9 @@ public:
     else
       prepare_tokens();
     if (call.is_products() && call.keeps_last_chunk()) return add_last_chunk();
-    for_each_size([&](std::int64_t first) { choose(first); });  // overwrites results, so before the chunks
+    // Overwrites results, so before the chunks. The last one's products have other factors.
+    for_each_size([&](std::int64_t first) { choose(first); });
+    if (is_in_chunks()) choose(last_chunk());
     if constexpr (Session::only_sizes)
       for_each_size([&](std::int64_t first) { compute_chunk(first); });
     else
@@ -51,14 +53,24 @@ private:
     if (call.gradients.x_gradient)
       all.x_gradient = {chunk, held.weight.values, held.x_gradient.values.rows_from(first, count),
                         gradient_factor()};
-    if (call.gradients.weight_gradient)
-      all.weight_gradient = {chunk.transposed(), rows, held.weight_gradient.values, gradient_factor(),
-                             first > 0};
+    if (call.gradients.weight_gradient) {
+      // The last product multiplies what the others have added up, too, whose factors are 1, which the host
+      // knows. Not in float16, which may not hold such a sum, unless another pass is to multiply it anyway.
+      const bool is_last = first == last_chunk();
+      const bool lacks_factor = held.weight_gradient.values.type != dtype::float16;
+      all.weight_gradient = {chunk.transposed(),
+                             rows,
+                             held.weight_gradient.values,
+                             is_last || !lacks_factor ? gradient_factor() : nullptr,
+                             first > 0,
+                             is_last && (lacks_factor || call.is_products()) ? gradient_factor() : nullptr};
+    }
     return all;
   }
   std::int64_t chunk_tokens(std::int64_t first) const {
     return std::min(held.logits.rows, call.tokens() - first);
   }
+  bool is_in_chunks() const { return call.tokens() > held.logits.rows; }
   /// The first token of the last chunk.
   std::int64_t last_chunk() const { return (call.tokens() - 1) / held.logits.rows * held.logits.rows; }
   /// Whether the logits' gradient of a chunk stays for a second pass, which takes its products.
@@ -116,7 +128,7 @@ private:
   void choose(std::int64_t first) {
     chunk_products all = products_at(first);
     // All chunks but the first add to the weight's gradient.
-    if (all.weight_gradient) all.weight_gradient->accumulates = call.tokens() > held.logits.rows;
+    if (all.weight_gradient) all.weight_gradient->accumulates = is_in_chunks();
     for (const std::optional<product>* each : {&all.logits, &all.x_gradient, &all.weight_gradient})
       if (*each) session.choose(**each);
   }
@@ -154,10 +166,7 @@ private:
       session.scale(held.x_gradient.values.rows_from(0, first), lacking);
       session.multiply(*all.x_gradient);
     }
-    if (all.weight_gradient) {
-      all.weight_gradient->earlier_factor = lacking;
-      session.multiply(*all.weight_gradient);
-    }
+    if (all.weight_gradient) session.multiply(*all.weight_gradient);
     write_copies();
     if (const std::optional<array>& bias = wanted.bias_gradient)
       session.scale({bias->data, bias->type, call.classes(), 1, bias->strides[0], 1}, lacking);

@@ -115,10 +115,10 @@ void scale_gradients(const cuda& device, const linear_cross_entropy_gradients& g
 ///
 /// C is N, the number of tokens, or less. Then it is the memory of a chunk (a plan's tokens_a_chunk), in
 /// which the last chunk's gradient stays, and `earlier` are the gradients that the second pass is to
-/// complete, written from the other chunks: they lack how much the loss counts, and in float16 `pending`.
-/// With all tokens they are not looked at. options.tokens_a_chunk never is. Throws argument_error for
-/// reduction none too, for C < N without `earlier`, and for a weight's gradient that is summed in a wider
-/// dtype then.
+/// complete, written from the other chunks: they lack how much the loss counts, and `pending` too in float16
+/// and in the weight's gradient. With all tokens they are not looked at. options.tokens_a_chunk never is.
+/// Throws argument_error for reduction none too, for C < N without `earlier`, and for a weight's gradient
+/// that is summed in a wider dtype then.
 void linear_cross_entropy_with_logits_gradient(const cpu& device, const array& x, const array& weight,
                                                const array& target, const array& loss,
                                                const array& logits_gradient, const array& pending,

@@ -9,10 +9,11 @@ namespace scandsl::ops {
 /// read or written. Both are float32, float64 for float64.
 void scale(const cuda& device, const erased_view& values, const void* factor, const void* pending);
 
-/// In the memory of the current device: float64 for float64, float32 for all other types.
+/// float64 for float64, float32 for all other types.
 struct one_and_zero {
   const void *one, *zero;
 };
+/// In the memory of the current device.
 one_and_zero one_and_zero_of(dtype type);
 
 }  // namespace scandsl::ops

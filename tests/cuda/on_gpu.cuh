@@ -114,11 +114,14 @@ private:
   }
 };
 
-/// The device that plans are made for: the one at hand, on which the tests' few lanes look back or are cut
-/// into pieces; or one that a single block keeps busy and that has no clusters, so that lanes are walked
-/// (SCANDSL_TEST_WALKS).
+/// The device that plans are made for: the one at hand, on which the tests' few lanes look back, which is
+/// taken to cost nothing to start, or are cut into pieces; or one that a single block keeps busy and that has
+/// no clusters, so that lanes are walked (SCANDSL_TEST_WALKS).
 inline cuda_device planned_device() {
-  return std::getenv("SCANDSL_TEST_WALKS") == nullptr ? cuda_detail::current_device() : cuda_device{0, 1};
+  if (std::getenv("SCANDSL_TEST_WALKS") != nullptr) return {0, 1};
+  cuda_device at_hand = cuda_detail::current_device();
+  at_hand.tiles_of_lookback_start = 0;
+  return at_hand;
 }
 
 /// Runs P with the kernels of the given types. It asks for the workspace that it was said to need, if any.

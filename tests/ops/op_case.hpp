@@ -243,7 +243,7 @@ template <class F> void for_each_case(F f) {
                                      {2, 9, 3}, {2, 3, 4, 2}, {2, 2, 3, 2, 3}, {1, 300, 2},
                                      {3, 0, 2}, {0, 4},       {4500},          {2, 1, 17}};
   // Many tiles of each lane, in a row and in a strip, and lanes that fill no vector.
-  if (on_gpu) shapes.insert(shapes.end(), {{9001}, {2, 1500, 24}, {1100, 9}});
+  if (on_gpu) shapes.insert(shapes.end(), {{50001}, {2, 1500, 24}, {1100, 9}});
   unsigned seed = 0;
   for (const extent_list& extents : shapes)
     for (int dim = -static_cast<int>(extents.size()); dim < static_cast<int>(extents.size()); ++dim)

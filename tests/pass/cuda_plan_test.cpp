@@ -259,8 +259,19 @@ TEST_CASE("few rows look back, where the program and the kernels can", "[pass][c
   // Long chunks are lanes; each has its tiles.
   CHECK(plan_for<summed>(one, steps, 1 << 20, 0, true).lookback_tiles == (1 << 20) / tile);
   CHECK(plan_for<summed>(one, steps, 0, 0, false).lookback_tiles == 0);  // no such kernel
-  CHECK(plan_for<summed>({{264, 1 << 20}}, {{1 << 20, 1}}, 0, 0, true).lookback_tiles == 0);  // lanes enough
-  CHECK(plan_for<summed>({{1, 8192}}, {{8192, 1}}, 0, 0, true).lookback_tiles == 0);          // one tile
+  const auto tiles = [&](std::int64_t rows, std::int64_t length, const cuda_device& device = {}) {
+    return plan_for<summed>({{rows, length}}, {{length, 1}}, 0, 0, true, false, device).lookback_tiles;
+  };
+  // Few tiles are walked before a look-back has begun; of more rows, more.
+  CHECK(tiles(1, 5 * tile) == 0);
+  CHECK(tiles(1, 6 * tile) == 6);
+  CHECK(tiles(64, 8 * tile) == 0);
+  CHECK(tiles(64, 20 * tile) == 20);
+  CHECK(tiles(110, 1 << 20) == 0);  // which keep most multiprocessors busy
+  cuda_device at_once;
+  at_once.tiles_of_lookback_start = 0;
+  CHECK(tiles(1, 2 * tile, at_once) == 2);
+  CHECK(tiles(1, tile, at_once) == 0);
   CHECK(plan_for<with_last>(one, steps, 1 << 20, 0, true).lookback_tiles == 0);  // restarts within the walk
   CHECK(plan_for<summed>(one, steps, 0, 3, true).lookback_tiles == 0);           // packed sequences
 }

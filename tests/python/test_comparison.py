@@ -1,6 +1,7 @@
 """bench/compare.py: each row of the published tables has its workload, and a run goes on after a break."""
 
 import json
+import re
 import sys
 
 import pytest
@@ -82,6 +83,38 @@ def test_order_where_speed_drifts_has_providers_side_by_side() -> None:
     assert (one.work, one.provider, other.provider) == (other.work, "torch_compile", "torch")
 
 
+def test_products_are_timed_in_turns() -> None:
+    jobs = compare.jobs_of(CASES, ["torch_compile", "torch"], lambda work: work)
+    groups = compare.in_turns(jobs)
+    assert [job for group in groups for job in group] == jobs
+    for group in groups:
+        products = group[0].work.flops is not None
+        assert [job.provider for job in group] == ["torch_compile", "torch"] if products else len(group) == 1
+    assert any(len(group) == 2 for group in groups)
+
+
+def test_turns_go_there_and_back() -> None:
+    ran = []
+    calls = [timing.Rotation([lambda name=name: ran.append(name)]) for name in "ab"]
+    effort = timing.Effort(0.0, 4, turns=3)
+    times = timing.measure_in_turns(timing.Cpu(), calls, effort)
+    assert all(each.samples >= 4 and each.ms >= 0 for each in times)
+    assert re.fullmatch("aabb(a+b+)(b+a+)(a+b+)", "".join(ran))
+
+
+def test_one_that_fails_leaves_the_others_their_turns(monkeypatch) -> None:
+    def broken(work, device):
+        raise RuntimeError("broken")
+
+    monkeypatch.setitem(providers.PROVIDERS, "torch_compile", broken)
+    case = next(case for case in CASES if case.op == "linear_cross_entropy")
+    work = case.at(1024).within(1e4, 1e6)
+    jobs = [runner.Job(work, name) for name in ("torch_compile", "torch")]
+    failed, timed = runner.Runner(timing.Cpu(), timing.Effort(0.0, 1), float("inf")).rows_in_turns(jobs)
+    assert (failed["provider"], failed["reason"]) == ("torch_compile", "RuntimeError: broken")
+    assert timed["provider"] == "torch" and timed["ms"] > 0
+
+
 def test_shrinking_keeps_its_limits() -> None:
     for case in CASES:
         for n in case.sizes:
@@ -110,8 +143,10 @@ def test_interrupted_run_goes_on(tmp_path, monkeypatch) -> None:
     arguments = ["--output", str(output), "--device", "cpu", "--quick", "--x-bytes", "1e4"]
     arguments += ["--providers", "torch", "--only", "chunk_cumsum_decay/forward.*x(1024|2048)x"]
     counted = []
-    measured = runner.Runner.rows
-    monkeypatch.setattr(runner.Runner, "rows", lambda self, job: counted.append(job) or measured(self, job))
+    measured = runner.Runner.rows_in_turns
+    monkeypatch.setattr(
+        runner.Runner, "rows_in_turns", lambda self, jobs: counted.extend(jobs) or measured(self, jobs)
+    )
     assert compare.main([*arguments, "--seconds", "0"]) == compare.MORE_TO_RUN
     assert not counted
     assert compare.main([*arguments, "--only", "chunk_cumsum_decay/forward.*x1024x"]) == 0

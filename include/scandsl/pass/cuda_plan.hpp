@@ -166,14 +166,20 @@ struct cuda_lookback_policy {
   static constexpr int held_bytes = 64;
   /// Shared memory of one block.
   static constexpr int shared_bytes = 112 * 1024;
-  /// A walk keeps the device busy from so many blocks a multiprocessor on.
-  static constexpr int blocks_of_a_walk = 2;
+  /// What it costs before its first tile, clearing its memory included, more than a walk does; and each of
+  /// its tiles, where every multiprocessor has some. In tiles of a walk by a block that has a multiprocessor
+  /// for itself. (H200, bfloat16, log-sums of 1 to 200 rows of 1 to 16 tiles, us: 1.37 for each tile of a
+  /// walk, from 4.6 on, and 1.52 times as many where 200 rows share 132 multiprocessors; a look-back 0.0152
+  /// for each, from 11.5 on.)
+  static constexpr double tiles_of_start = 5, tiles_of_tile = 1.2;
 };
 
 struct cuda_device {
   int multiprocessors = 132;
   int cluster_blocks = 16;        ///< blocks of a cluster at most; 1: there are no clusters
   int shared_bytes = 227 * 1024;  ///< that a block may have
+  /// What a look-back costs before its first tile.
+  double tiles_of_lookback_start = cuda_lookback_policy::tiles_of_start;
 };
 
 enum class cuda_arrangement {
@@ -325,18 +331,21 @@ inline bool takes_lanes_apart(const walk_table& table, const cuda_kernel_plan& p
          plan.nest.walk.size() == 1 && !plan.packed && (plan.chunk == 0 || plan.chunk_dimension >= 0);
 }
 
-/// Turns a walk of few blocks along rows of many tiles into a look-back.
+/// Turns a walk of few blocks along rows of many tiles into a look-back, where that takes less time.
 inline void consider_lookback(const walk_table& table, cuda_kernel_plan& plan, const cuda_tile_shape& shape,
                               const cuda_device& device, std::int64_t blocks, std::int64_t length) {
+  using policy = cuda_lookback_policy;
   if (!shape.lookback || shape.lookback_shared_bytes > device.shared_bytes || device.multiprocessors < 2 ||
-      !takes_lanes_apart(table, plan) ||
-      blocks >= std::int64_t{cuda_lookback_policy::blocks_of_a_walk} * device.multiprocessors)
+      !takes_lanes_apart(table, plan))
     return;
-  const std::int64_t tile =
-      std::int64_t{cuda_lookback_policy::threads} * shape.row_steps * shape.lookback_vectors;
+  const std::int64_t tile = std::int64_t{policy::threads} * shape.row_steps * shape.lookback_vectors;
   const std::int64_t tiles = (length + tile - 1) / tile;
-  if (tiles < 2) return;
-  plan.lane_threads = cuda_lookback_policy::threads;
+  const double of_multiprocessor = static_cast<double>(blocks) / device.multiprocessors,
+               all = static_cast<double>(tiles);
+  if (tiles < 2 || all * std::max(1.0, of_multiprocessor) <=
+                       device.tiles_of_lookback_start + policy::tiles_of_tile * all * of_multiprocessor)
+    return;
+  plan.lane_threads = policy::threads;
   plan.lookback_tiles = tiles;
 }
 
