@@ -305,10 +305,9 @@ private:
   /// Each goes on for a while before it is timed: a GPU that draws all its power lowers its clock, and by how
   /// much depends on what runs. Calls take 2 % less than with what is fastest in short turns.
   const candidate& fastest_for_long(const trial& on, float once) const {
-    constexpr std::size_t turns = 2;
+    constexpr std::size_t turns = 4;
     constexpr float a_while = 20.0F;  // milliseconds
-    constexpr int enough = 30;        // launches
-    const int launches = std::min(launches_in(a_while, once), enough);
+    const int launches = launches_in(a_while, once);
     const std::size_t count = candidates.size();
     // There and back, for a GPU warms up.
     const auto number = [&](std::size_t turn, std::size_t i) { return turn % 2 == 0 ? i : count - 1 - i; };

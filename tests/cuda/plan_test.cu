@@ -92,16 +92,20 @@ TEST_CASE("a gradient of rows that fit into a tile reads its inputs once and sav
   CHECK(p.floor_bytes == 3 * unit);
   CHECK(p.moved_bytes == p.floor_bytes);
   CHECK(p.workspace_bytes == 0);
-  // So it does of rows that a cluster holds.
-  const auto of_clusters = [](std::int64_t steps) {
-    const auto all = shape<bfloat16>(1024, steps);
+  // So it does of rows that a cluster holds, where that takes no longer than to read them twice.
+  const auto of_clusters = [](std::int64_t steps, std::int64_t count = 64) {
+    const auto all = shape<bfloat16>(count, steps);
     return plan<drows>(h200, x = all, dy = all, dx = all);
   };
   for (const std::int64_t steps : {16384, 65536, 131072}) {
     CHECK(of_clusters(steps).moved_bytes == of_clusters(steps).floor_bytes);
     CHECK(of_clusters(steps).workspace_bytes == 0);
   }
-  CHECK(of_clusters(262145).moved_bytes > of_clusters(262145).floor_bytes);
+  CHECK(of_clusters(32768, 1024).moved_bytes == of_clusters(32768, 1024).floor_bytes);
+  for (const auto& [steps, count] : {std::pair{262145, 64}, {98304, 1024}}) {
+    CHECK(of_clusters(steps, count).moved_bytes > of_clusters(steps, count).floor_bytes);
+    CHECK(of_clusters(steps, count).workspace_bytes > 0);
+  }
 }
 
 TEST_CASE("of longer lanes it saves a carry for every tile of 64 steps or more, and reads x twice",

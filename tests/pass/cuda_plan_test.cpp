@@ -133,6 +133,26 @@ TEST_CASE("in a cluster a thread holds more", "[pass][cuda]") {
   CHECK(!plan(16 * 256 * 64 + 1).clustered);
 }
 
+TEST_CASE("many rows that a cluster would hold in part are walked", "[pass][cuda]") {
+  const auto clustered = [](std::int64_t rows, std::int64_t length, const cuda_device& device = {}) {
+    return plan_for<summed>({{rows, length}}, {{length, 1}}, 0, 0, false, true, device).clustered;
+  };
+  // Of what is measured in cuda_cluster_policy, what was faster.
+  for (const std::int64_t rows : {16, 64, 132})
+    for (const std::int64_t length : {12288, 24576, 65536}) CHECK(clustered(rows, length));
+  for (const std::int64_t rows : {264, 528, 1056, 2112}) {
+    CHECK(clustered(rows, 12288));
+    CHECK(!clustered(rows, 24576));
+    CHECK(clustered(rows, 32768));
+    CHECK(!clustered(rows, 49152));
+    CHECK(!clustered(rows, 98304));
+    CHECK(!clustered(rows, 131072));
+  }
+  CHECK(clustered(64, 98304));
+  CHECK(!clustered(132, 98304));
+  CHECK(clustered(264, 24576, {1056}));  // of a device with more multiprocessors
+}
+
 TEST_CASE("few strips are narrow, and are cut into pieces where that is faster", "[pass][cuda]") {
   cuda_tile_shape shape{8, 8, 128, 8};  // 16 bytes a thread
   shape.pieces = true;

@@ -90,6 +90,18 @@ struct cuda_row_policy {
   static constexpr int more_in_clusters = 2;
 };
 
+/// What a walk of rows that clusters hold, too, costs more than the clusters do, in tiles of a block where
+/// each multiprocessor has several: at the start, once a row, and for each tile as long as multiprocessors
+/// have one block at most. And what each block of a cluster costs beyond its tile, for each other one from
+/// the fifth on. (H200, gradients of log-sums in bfloat16, 16 to 2112 rows of 12288 to 131072 steps: us of a
+/// walk 8 + t max(3.8, 2.8 r) + 1.3 r with t tiles of 8192 steps and r rows a multiprocessor, of clusters of
+/// c blocks 7 + 2.75 c r for 2 and 4 blocks, 3.0 and 3.6 for 8 and 16 in place of 2.75.)
+struct cuda_cluster_policy {
+  static constexpr double start_of_walk = 0.4, row_of_walk = 0.47, tile_of_lone_block = 1.36;
+  static constexpr double other_block = 0.027;
+  static constexpr int blocks_for_nothing = 4;
+};
+
 /// How few lanes are cut into pieces (exec/cuda/pieces.cuh). Measured on an H200.
 struct cuda_piece_policy {
   /// Of a block, of which a multiprocessor has one: threads do not wait for each other, and the fewer blocks
@@ -488,6 +500,22 @@ inline bool can_be_clustered(const program& p, const cuda_kernel_plan& plan, con
          length <= of_cluster;
 }
 
+/// Whether rows that clusters of so many blocks hold are walked by a block each in less time: as its last
+/// tile is seldom as empty as a cluster is in part, and as it waits for no others.
+inline bool walks_sooner(std::int64_t rows, std::int64_t length, int blocks, const cuda_tile_shape& shape,
+                         const cuda_device& device) {
+  using policy = cuda_cluster_policy;
+  const std::int64_t tile = std::int64_t{cuda_row_policy::threads} * shape.row_steps * shape.row_vectors;
+  const double of_multiprocessor = static_cast<double>(rows) / device.multiprocessors,
+               tiles = static_cast<double>((length + tile - 1) / tile);
+  const double walk = policy::start_of_walk +
+                      tiles * std::max(policy::tile_of_lone_block, of_multiprocessor) +
+                      policy::row_of_walk * of_multiprocessor;
+  const double others = std::max(0, blocks - policy::blocks_for_nothing),
+               tiles_of_block = static_cast<double>(shape.cluster_vectors) / shape.row_vectors;
+  return walk < blocks * tiles_of_block * (1 + policy::other_block * others) * of_multiprocessor;
+}
+
 /// What a thread has in shared memory of a staged row.
 inline std::int64_t staged_bytes_of_thread(std::int64_t length, int threads, int width) {
   const std::int64_t apart = std::int64_t{threads} * width, bytes_of_vector = 16;
@@ -612,12 +640,16 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
     if (detail::stage_rows(p, plan, shape, device, length)) return plan;
     if (detail::can_be_clustered(p, plan, shape, device, length)) {
       const std::int64_t held = shape.row_steps * shape.cluster_vectors;
-      plan.lane_threads =
+      const int threads =
           std::max(cuda_row_policy::threads,
                    detail::power_of_two_above((length + held - 1) / held,
                                               cuda_row_policy::threads * cuda_row_policy::most_blocks));
-      plan.clustered = true;
-      return plan;
+      if (!detail::walks_sooner(nest.lane_count(), length, threads / cuda_row_policy::threads, shape,
+                                device)) {
+        plan.lane_threads = threads;
+        plan.clustered = true;
+        return plan;
+      }
     }
     if (p.scans.count > 0 && !plan.packed && length > plan.lane_threads * a_thread)
       plan.lane_threads = detail::threads_of_rows(nest.lane_count(), length, shape, device);

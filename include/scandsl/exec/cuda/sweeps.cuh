@@ -275,9 +275,8 @@ private:
   }
   template <int S, bool Back>
   __device__ __forceinline__ bool stream_sweep(const stretch_of_lanes& range, const tiles_to_do& to_do) {
-    // (Asked of what the kernel is told at each tile: what is held from tile to tile takes registers, of
-    // which gradients along strips have few left. But where a tile begins is held, for to multiply costs
-    // more: 3 % of the gradient of one decay for all, on an H200.)
+    // (Asked of what the kernel is told at each tile, as places are found from its number: what is held from
+    // tile to tile takes registers, of which gradients along strips have none left.)
     const auto writes = [&] { return !streams_pieces || !base::template folds_piece<S>(); };
     unsigned char* const stages = first_stage();
     const int begin = Back ? to_do.first + to_do.count - 1 : to_do.first,
@@ -286,8 +285,7 @@ private:
     const bool shares = Arrangement::place::can_share && a.shares_stages;
     if (shares) threads.meet();
     const std::int64_t saved_step = Back ? -saved_of_tile : saved_of_tile;
-    std::int64_t from = std::int64_t{begin} * length();
-    stretch coming = place_of(range, from);
+    stretch coming = place_of(range, std::int64_t{begin} * length());
     saved_type *saved_here = saved_at(range.first_slot + begin), *saved_coming = saved_here;
     if (begin != behind) {
       tile_on<S>(coming).prefetch(stages);
@@ -304,8 +302,7 @@ private:
         threads.meet();
       }
       if (number + step != behind) {
-        from += Back ? -length() : length();
-        coming = place_of(range, from);
+        coming = place_of(range, std::int64_t{number + step} * length());
         tile_on<S>(coming).prefetch(stages + (stage_bytes - stage));
         saved_coming += saved_step;
         prefetch_carries<S>(saved_coming, stages + (stage_bytes - stage));
