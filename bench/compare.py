@@ -136,6 +136,25 @@ class Progress:
         print(f"\r\x1b[K{line}\n{bar}", end="", file=sys.stderr, flush=True)
 
 
+class Watch:
+    """Calls give_up(*jobs) where some take longer than so many seconds each."""
+
+    def __init__(self, patience: float, give_up: Callable[..., None]) -> None:
+        self.patience = patience
+        self.give_up = give_up
+        self.timer: threading.Timer | None = None
+
+    def begins(self, *jobs: Job) -> None:
+        self.ends()
+        self.timer = threading.Timer(self.patience * len(jobs), self.give_up, jobs)
+        self.timer.daemon = True
+        self.timer.start()
+
+    def ends(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+
+
 def in_turns(jobs: list[Job]) -> list[list[Job]]:
     """Jobs in the order given, those of one workload that are timed in turns together."""
     groups: list[list[Job]] = []
@@ -150,26 +169,23 @@ def in_turns(jobs: list[Job]) -> list[list[Job]]:
 def run(jobs: list[Job], runner: Runner, results: Results, until: float, patience: float) -> int:
     jobs = [job for job in jobs if not results.has(job)]
     progress = Progress(len(jobs))
+    def give_up(*hanging: Job) -> None:
+        reason = f"did not come back in {patience * len(hanging):g} s"
+        results.add([{**key, "reason": reason} for job in hanging for key in job.keys])
+        names = ", ".join(job.provider for job in hanging)
+        print(f"{hanging[0].work.label} {names} hangs; start again to go on", file=sys.stderr)
+        os._exit(MORE_TO_RUN)
+
+    watch = Watch(patience, give_up)
+    runner.begins = watch.begins
     for together in in_turns(jobs):
         if time.monotonic() > until:
             print(f"{len(jobs) - progress.done} left", file=sys.stderr)
             return MORE_TO_RUN
-        names = ", ".join(job.provider for job in together)
-        seconds = patience * len(together)
-
-        def give_up(together: list[Job] = together, seconds: float = seconds, names: str = names) -> None:
-            reason = f"did not come back in {seconds:g} s"
-            results.add([{**key, "reason": reason} for job in together for key in job.keys])
-            print(f"{together[0].work.label} {names} hangs; start again to go on", file=sys.stderr)
-            os._exit(MORE_TO_RUN)
-
-        watch = threading.Timer(seconds, give_up)
-        watch.daemon = True
-        watch.start()
         try:
             rows = runner.rows_in_turns(together)
         finally:
-            watch.cancel()
+            watch.ends()
         results.add(rows)
         for job in together:
             progress.step(job, rows)

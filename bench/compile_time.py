@@ -54,11 +54,14 @@ def main(build: str, output: str, jobs: str = "1") -> None:
     versions = {"nvcc": result_file.nvcc_version()}
     result = result_file.new("compile", {"cpu": result_file.cpu_name()}, versions)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(int(jobs)) as pool:
-        compile_one = [
+        compiled = [
             pool.submit(seconds_of, name, command, Path(build), folder)
             for name, command in commands_of(Path(build)).items()
         ]
-        result["compiled"] = [each.result() for each in compile_one]
+        try:
+            result["compiled"] = [each.result() for each in compiled]
+        finally:
+            pool.shutdown(cancel_futures=True)
     result_file.write(Path(output), result)
 
 

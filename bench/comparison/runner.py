@@ -12,6 +12,7 @@ from . import plain_torch, providers, timing
 from .workloads import Case, Workload
 
 Row = dict[str, Any]
+SUSTAINED = 1.0  # seconds that the product which others are compared with has run
 
 
 @dataclass(frozen=True)
@@ -40,72 +41,103 @@ class Ready:
     job: Job
     call: providers.Call
     checked: Row
-    peaks: dict[str, float | None]  # bytes, of each pass
-    failed: bool = False
+    peaks: dict[str, float | None]  # bytes, of each pass that has run
 
 
 class Runner:
-    """bytes_limit: of the inputs and outputs of a workload; larger ones are left out, with a reason."""
+    """bytes_limit: of the inputs and outputs of a workload; larger ones are left out, with a reason.
 
-    def __init__(self, machine: timing.Gpu | timing.Cpu, effort: timing.Effort, bytes_limit: float) -> None:
+    begins(*jobs) is called where something begins that may not come back.
+    """
+
+    def __init__(
+        self,
+        machine: timing.Gpu | timing.Cpu,
+        effort: timing.Effort,
+        bytes_limit: float,
+        begins: Callable[..., None] = lambda *jobs: None,
+    ) -> None:
         self.machine = machine
         self.effort = effort
         self.bytes_limit = bytes_limit
+        self.begins = begins
         self.checks: dict[tuple, Row] = {}
         self.flops_a_second: float | None = None
 
-    def rows(self, job: Job) -> list[Row]:
-        """A row for each pass, or the reason why there is none, and the copy that was timed beside it."""
-        return self.rows_in_turns([job])
-
     def rows_in_turns(self, jobs: list[Job]) -> list[Row]:
-        """The same of several providers of one workload; where products are timed, they take turns."""
+        """Of one workload's providers a row for each pass, or the reason why there is none, and the copy.
+
+        Where products are timed the providers take turns. When the GPU does not answer any more, those that
+        have not run have no rows.
+        """
         rows: list[Row] = []
         ready: list[Ready] = []
         for job in jobs:
+            self.begins(job)
             try:
-                ready.append(self.prepared(job))
+                ready.append(self.prepared(job, rows))
             except Exception as error:  # one that fails leaves its reason, and the others go on
-                rows += [{**key, "reason": reason_of(error)} for key in job.keys]
-            if self.machine.works():
-                self.machine.keeps(job.provider)
+                done = [row["pass"] for row in rows if row["provider"] == job.provider]
+                rows += [{**job.key(p), "reason": reason_of(error)} for p in job.case.units if p not in done]
+            if not self.machine.works():
+                return rows
+            self.machine.keeps(job.provider)
         for pass_ in jobs[0].case.units:
-            rotations = []
+            together = []
             for each in ready:
+                if pass_ not in each.peaks:
+                    continue
+                self.begins(each.job)
                 try:
-                    rotations.append(rotation_of(self.machine, each.job, each.call, pass_, each.peaks[pass_]))
+                    rotation = rotation_of(
+                        self.machine, each.job, each.call, pass_, each.peaks[pass_], len(jobs)
+                    )
+                    together.append((each, rotation))
                 except Exception as error:
                     rows.append({**each.job.key(pass_), "reason": reason_of(error)})
-                    each.failed = True
-            ready = [each for each in ready if not each.failed]
-            try:
-                rows += self.rows_of_pass(ready, rotations, pass_)
-            except Exception as error:
-                rows += [{**each.job.key(pass_), "reason": reason_of(error)} for each in ready]
+            rows += self.rows_of_pass(together, pass_)
+            if not self.machine.works():
+                return rows
+        ready.clear()
+        together = each = rotation = None
+        if len(jobs) == 1:
+            self.machine.keeps(jobs[0].provider)
         return rows
 
-    def prepared(self, job: Job) -> Ready:
-        """What has run once, checked, and its peaks of memory."""
+    def prepared(self, job: Job, rows: list[Row]) -> Ready:
+        """What has run, checked, and its peaks of memory. A pass that fails leaves its reason."""
         machine = self.machine
         if max(map(job.work.bytes, job.case.units)) > self.bytes_limit:
             raise providers.UnavailableError("beyond the limit of sizes")
         call = providers.PROVIDERS[job.provider](job.work, machine.name)
-        peaks = {pass_: peak_of(machine, job, call, pass_) for pass_ in job.case.units}
+        peaks = {}
+        for pass_ in job.case.units:
+            try:
+                peaks[pass_] = peak_of(machine, job, call, pass_)
+            except Exception as error:
+                rows.append({**job.key(pass_), "reason": reason_of(error)})
         return Ready(job, call, self.checked(job), peaks)
 
-    def rows_of_pass(self, ready: list[Ready], rotations: list[timing.Rotation], pass_: str) -> list[Row]:
-        if not ready:
+    def rows_of_pass(self, together: list[tuple[Ready, timing.Rotation]], pass_: str) -> list[Row]:
+        if not together:
             return []
-        machine, work = self.machine, ready[0].job.work
+        machine, work = self.machine, together[0][0].job.work
+        ready, rotations = zip(*together)
+        self.begins(*(each.job for each in ready))
         moved = work.bytes(pass_)
-        if work.flops is not None:
-            product = self.sustained_flops()
-            times = timing.measure_in_turns(machine, rotations, self.effort)
-        else:
-            # On the CPU a process waits for every page of memory that it has not had before.
-            effort = self.effort if machine.name == "cpu" else replace(self.effort, warm=0.0)
-            copy = timing.copy_of(machine, moved)
-            times = [timing.measure(machine, rotation, copy, effort) for rotation in rotations]
+        try:
+            if work.flops is not None:
+                product = self.sustained_flops()
+                times = timing.measure_in_turns(machine, rotations, self.effort)
+            else:
+                # On the CPU a process waits for every page of memory that it has not had before.
+                effort = self.effort if machine.name == "cpu" else replace(self.effort, warm=0.0)
+                copy = timing.copy_of(machine, moved)
+                times = [timing.measure(machine, rotation, copy, effort) for rotation in rotations]
+        except Exception as error:
+            if len(together) > 1 and machine.works():  # it is one's fault
+                return [row for each in together for row in self.rows_of_pass([each], pass_)]
+            return [{**each.job.key(pass_), "reason": reason_of(error)} for each in ready]
         rows = []
         for each, found in zip(ready, times):
             row = {**each.job.key(pass_), "ms": rounded(found.ms)}
@@ -130,7 +162,7 @@ class Runner:
     def sustained_flops(self) -> float:
         """FLOP/s of a large product, measured once in a run."""
         if self.flops_a_second is None:
-            self.flops_a_second = timing.sustained_product(self.machine, 2 * self.effort.warm)
+            self.flops_a_second = timing.sustained_product(self.machine, SUSTAINED)
         return self.flops_a_second
 
     def checked(self, job: Job) -> Row:
@@ -168,12 +200,20 @@ def peak_of(machine: timing.Gpu | timing.Cpu, job: Job, call: providers.Call, pa
 
 
 def rotation_of(
-    machine: timing.Gpu | timing.Cpu, job: Job, call: providers.Call, pass_: str, peak: float | None
+    machine: timing.Gpu | timing.Cpu,
+    job: Job,
+    call: providers.Call,
+    pass_: str,
+    peak: float | None,
+    together: int = 1,
 ) -> timing.Rotation:
-    """The pass on so many sets of operands that none is in the cache, each run once."""
+    """The pass on so many sets of operands that none is in the cache, each run once.
+
+    together: how many providers have their sets at once.
+    """
     moved = job.work.bytes(pass_)
     sets = timing.sets_needed(machine, moved)
-    sets = max(1, min(sets, int(machine.memory_bytes / 4 / (peak or 4 * moved))))
+    sets = max(1, min(sets, int(machine.memory_bytes / (3 + together) / (peak or 4 * moved))))
     rotation = timing.Rotation([timed_call(job.work, call, pass_, machine.name) for _ in range(sets)])
     for _ in range(sets):
         rotation()

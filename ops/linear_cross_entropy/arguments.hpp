@@ -48,8 +48,9 @@ struct call_arguments {
   bool leaves_factor_pending() const { return pending && !is_products(); }
   /// Whether it is one of two passes, of which the first one takes several chunks.
   bool keeps_last_chunk() const { return logits_gradient && logits_gradient->extents[0] < tokens(); }
-  /// Whether what two passes make of all chunks but the last lacks pending too, not only the later factor:
-  /// divided by the number of tokens before it is multiplied with a loss scale, float16 would vanish.
+  /// Whether what two passes make of x's and the bias' gradients, for all chunks but the last, lacks pending
+  /// too, as the weight's does, not only the later factor: divided by the number of tokens before it is
+  /// multiplied with a loss scale, float16 would vanish.
   bool earlier_lack_pending() const { return x.type == dtype::float16; }
   dtype accumulate() const { return options.accumulate.value_or(weight.type); }
 };

@@ -129,6 +129,11 @@ private:
     chunk_products all = products_at(first);
     // All chunks but the first add to the weight's gradient.
     if (all.weight_gradient) all.weight_gradient->accumulates = is_in_chunks();
+    if (is_left(first)) {  // to the second pass, which has a factor
+      if (all.x_gradient) all.x_gradient->factor = held.factor.data;
+      if (all.weight_gradient)
+        all.weight_gradient->factor = all.weight_gradient->earlier_factor = held.factor.data;
+    }
     for (const std::optional<product>* each : {&all.logits, &all.x_gradient, &all.weight_gradient})
       if (*each) session.choose(**each);
   }

@@ -103,7 +103,8 @@ struct problem_of_product {
 
 private:
   template <class F> std::string key(F sizes_of) const {
-    std::string text(message(name_of(type), "-", name_of(result_type), host_factors ? "" : " by factors"));
+    std::string text(
+        message(name_of(type), "-", name_of(result_type), host_factors ? " times 1" : " by factors"));
     for (const side* each : {&left, &right, &result})
       text += message(each->transposed ? " T" : " N", sizes_of(*each), "@", each->alignment);
     return text;

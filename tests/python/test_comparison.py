@@ -115,6 +115,41 @@ def test_one_that_fails_leaves_the_others_their_turns(monkeypatch) -> None:
     assert timed["provider"] == "torch" and timed["ms"] > 0
 
 
+@pytest.mark.parametrize("fails_at", [1, 2, 3])
+def test_a_pass_that_fails_leaves_the_other_its_time(monkeypatch, fails_at: int) -> None:
+    """Where it first runs, and where its sets of operands are made."""
+    case = next(case for case in CASES if case.op == "logcumsumexp")
+    ran = []
+    right = runner.timed_call
+
+    def timed_call(work, call, pass_, device):
+        ran.append(pass_)
+        if pass_ == "backward" and ran.count(pass_) >= fails_at:
+            raise RuntimeError("no backward")
+        return right(work, call, pass_, device)
+
+    monkeypatch.setattr(runner, "timed_call", timed_call)
+    job = runner.Job(case.at(512).within(1e4, 1e9), "torch")
+    rows = runner.Runner(timing.Cpu(), timing.Effort(0.0, 1), float("inf")).rows_in_turns([job])
+    forward, backward = (
+        [row for row in rows if row["pass"] == pass_ and row["provider"] == "torch"]
+        for pass_ in ("forward", "backward")
+    )
+    assert len(forward) == len(backward) == 1 and forward[0]["ms"] > 0
+    assert backward[0]["reason"] == "RuntimeError: no backward"
+
+
+def test_who_hangs_is_told() -> None:
+    hanging = []
+    watch = compare.Watch(0.01, lambda *jobs: hanging.append(jobs))
+    watch.begins("slow")
+    watch.timer.join()
+    watch.begins("fast")
+    watch.ends()
+    watch.timer.join()
+    assert hanging == [("slow",)]
+
+
 def test_shrinking_keeps_its_limits() -> None:
     for case in CASES:
         for n in case.sizes:
@@ -193,6 +228,6 @@ def test_failure_is_a_row(monkeypatch) -> None:
     monkeypatch.setitem(providers.PROVIDERS, "torch", broken)
     small = timing.Effort(0.0, 1)
     job = runner.Job(CASES[0].at(512).within(1e4, 1e9), "torch")
-    rows = runner.Runner(timing.Cpu(), small, float("inf")).rows(job)
+    rows = runner.Runner(timing.Cpu(), small, float("inf")).rows_in_turns([job])
     assert [row["reason"] for row in rows] == ["RuntimeError: broken"] * 2
     assert [row["pass"] for row in rows] == ["forward", "backward"]

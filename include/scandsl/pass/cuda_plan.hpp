@@ -178,11 +178,11 @@ struct cuda_lookback_policy {
   static constexpr int held_bytes = 64;
   /// Shared memory of one block.
   static constexpr int shared_bytes = 112 * 1024;
-  /// What it costs before its first tile, clearing its memory included, more than a walk does; and each of
-  /// its tiles, where every multiprocessor has some. In tiles of a walk by a block that has a multiprocessor
-  /// for itself. (H200, bfloat16, log-sums of 1 to 200 rows of 1 to 16 tiles, us: 1.37 for each tile of a
-  /// walk, from 4.6 on, and 1.52 times as many where 200 rows share 132 multiprocessors; a look-back 0.0152
-  /// for each, from 11.5 on.)
+  /// What it costs before its first tile, clearing its memory included, more than a walk does; and what it
+  /// takes for what is a tile of a walk. In tiles of a walk by a block that has a multiprocessor for itself.
+  /// (H200, bfloat16, log-sums of 1 to 200 rows of 1 to 16 tiles, us: 1.37 for each tile of a walk, from 4.6
+  /// on, and 1.52 times as many where 200 rows share 132 multiprocessors; a look-back 0.0152 for each, from
+  /// 11.5 on. That would be 1.46 in place of 1.2; but longer rows, and float32, look back faster.)
   static constexpr double tiles_of_start = 5, tiles_of_tile = 1.2;
 };
 
@@ -352,10 +352,11 @@ inline void consider_lookback(const walk_table& table, cuda_kernel_plan& plan, c
     return;
   const std::int64_t tile = std::int64_t{policy::threads} * shape.row_steps * shape.lookback_vectors;
   const std::int64_t tiles = (length + tile - 1) / tile;
+  const std::int64_t of_walk = std::int64_t{cuda_row_policy::threads} * shape.row_steps * shape.row_vectors;
   const double of_multiprocessor = static_cast<double>(blocks) / device.multiprocessors,
-               all = static_cast<double>(tiles);
-  if (tiles < 2 || all * std::max(1.0, of_multiprocessor) <=
-                       device.tiles_of_lookback_start + policy::tiles_of_tile * all * of_multiprocessor)
+               walked = static_cast<double>((length + of_walk - 1) / of_walk);
+  if (tiles < 2 || walked * std::max(1.0, of_multiprocessor) <=
+                       device.tiles_of_lookback_start + policy::tiles_of_tile * walked * of_multiprocessor)
     return;
   plan.lane_threads = policy::threads;
   plan.lookback_tiles = tiles;
