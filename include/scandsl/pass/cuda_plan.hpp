@@ -645,8 +645,9 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
           std::max(cuda_row_policy::threads,
                    detail::power_of_two_above((length + held - 1) / held,
                                               cuda_row_policy::threads * cuda_row_policy::most_blocks));
-      if (!detail::walks_sooner(nest.lane_count(), length, threads / cuda_row_policy::threads, shape,
-                                device)) {
+      // (Of rows that lie anywhere, to read twice costs more.)
+      if (plan.ragged || !detail::walks_sooner(nest.lane_count(), length, threads / cuda_row_policy::threads,
+                                               shape, device)) {
         plan.lane_threads = threads;
         plan.clustered = true;
         return plan;
