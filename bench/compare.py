@@ -169,6 +169,7 @@ def in_turns(jobs: list[Job]) -> list[list[Job]]:
 def run(jobs: list[Job], runner: Runner, results: Results, until: float, patience: float) -> int:
     jobs = [job for job in jobs if not results.has(job)]
     progress = Progress(len(jobs))
+
     def give_up(*hanging: Job) -> None:
         reason = f"did not come back in {patience * len(hanging):g} s"
         results.add([{**key, "reason": reason} for job in hanging for key in job.keys])

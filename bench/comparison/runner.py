@@ -47,20 +47,14 @@ class Ready:
 class Runner:
     """bytes_limit: of the inputs and outputs of a workload; larger ones are left out, with a reason.
 
-    begins(*jobs) is called where something begins that may not come back.
+    begins(*jobs) is called where something begins that may not come back; set it to know.
     """
 
-    def __init__(
-        self,
-        machine: timing.Gpu | timing.Cpu,
-        effort: timing.Effort,
-        bytes_limit: float,
-        begins: Callable[..., None] = lambda *jobs: None,
-    ) -> None:
+    def __init__(self, machine: timing.Gpu | timing.Cpu, effort: timing.Effort, bytes_limit: float) -> None:
         self.machine = machine
         self.effort = effort
         self.bytes_limit = bytes_limit
-        self.begins = begins
+        self.begins: Callable[..., None] = lambda *jobs: None
         self.checks: dict[tuple, Row] = {}
         self.flops_a_second: float | None = None
 
@@ -83,23 +77,10 @@ class Runner:
                 return rows
             self.machine.keeps(job.provider)
         for pass_ in jobs[0].case.units:
-            together = []
-            for each in ready:
-                if pass_ not in each.peaks:
-                    continue
-                self.begins(each.job)
-                try:
-                    rotation = rotation_of(
-                        self.machine, each.job, each.call, pass_, each.peaks[pass_], len(jobs)
-                    )
-                    together.append((each, rotation))
-                except Exception as error:
-                    rows.append({**each.job.key(pass_), "reason": reason_of(error)})
-            rows += self.rows_of_pass(together, pass_)
+            rows += self.rows_of_pass([each for each in ready if pass_ in each.peaks], pass_)
             if not self.machine.works():
                 return rows
         ready.clear()
-        together = each = rotation = None
         if len(jobs) == 1:
             self.machine.keeps(jobs[0].provider)
         return rows
@@ -118,7 +99,21 @@ class Runner:
                 rows.append({**job.key(pass_), "reason": reason_of(error)})
         return Ready(job, call, self.checked(job), peaks)
 
-    def rows_of_pass(self, together: list[tuple[Ready, timing.Rotation]], pass_: str) -> list[Row]:
+    def rows_of_pass(self, ready: list[Ready], pass_: str) -> list[Row]:
+        rows: list[Row] = []
+        together = []
+        for each in ready:
+            self.begins(each.job)
+            try:
+                rotation = rotation_of(
+                    self.machine, each.job, each.call, pass_, each.peaks[pass_], len(ready)
+                )
+                together.append((each, rotation))
+            except Exception as error:
+                rows.append({**each.job.key(pass_), "reason": reason_of(error)})
+        return rows + self.timed(together, pass_)
+
+    def timed(self, together: list[tuple[Ready, timing.Rotation]], pass_: str) -> list[Row]:
         if not together:
             return []
         machine, work = self.machine, together[0][0].job.work
@@ -136,7 +131,7 @@ class Runner:
                 times = [timing.measure(machine, rotation, copy, effort) for rotation in rotations]
         except Exception as error:
             if len(together) > 1 and machine.works():  # it is one's fault
-                return [row for each in together for row in self.rows_of_pass([each], pass_)]
+                return [row for each in together for row in self.timed([each], pass_)]
             return [{**each.job.key(pass_), "reason": reason_of(error)} for each in ready]
         rows = []
         for each, found in zip(ready, times):

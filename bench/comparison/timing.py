@@ -193,17 +193,13 @@ def measure(machine: Gpu | Cpu, call: Rotation, copy: Rotation | None, effort: E
     """call, and a copy in turns with it. Both have run before."""
     own = Samples(machine, call, effort)
     own.warm(effort.warm)
-    copies: list[float] = []
-    copy_calls = 1
-    if copy is not None:
-        copy_seconds, _ = machine.sample(copy, 1)
-        copy_calls = min(max(math.ceil(effort.sample / copy_seconds), 1), 64)
+    copies = None if copy is None else Samples(machine, copy, effort)
     until = time.perf_counter() + effort.seconds
     while len(own.seconds) < effort.least or (time.perf_counter() < until and len(own.seconds) < 200):
-        if copy is not None:
-            copies.append(machine.sample(copy, copy_calls, 2e-5 * copy_calls)[0])
+        if copies is not None:
+            copies.add()
         own.add()
-    return own.timing(statistics.median(copies) * 1e3 if copies else None)
+    return own.timing(None if copies is None else copies.timing().ms)
 
 
 def measure_in_turns(machine: Gpu | Cpu, calls: list[Rotation], effort: Effort) -> list[Timing]:

@@ -22,8 +22,8 @@ public:
     else
       prepare_tokens();
     if (call.is_products() && call.keeps_last_chunk()) return add_last_chunk();
-    // Overwrites results, so before the chunks. The last one's products have other factors.
-    for_each_size([&](std::int64_t first) { choose(first); });
+    // Overwrites results, so before the chunks. All but the last are as the first.
+    if (call.tokens() > 0) choose(0);
     if (is_in_chunks()) choose(last_chunk());
     if constexpr (Session::only_sizes)
       for_each_size([&](std::int64_t first) { compute_chunk(first); });

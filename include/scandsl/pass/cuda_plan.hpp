@@ -343,6 +343,14 @@ inline bool takes_lanes_apart(const walk_table& table, const cuda_kernel_plan& p
          plan.nest.walk.size() == 1 && !plan.packed && (plan.chunk == 0 || plan.chunk_dimension >= 0);
 }
 
+/// Steps of a block's tile along rows, and how many of them a row has.
+inline std::int64_t steps_of_rows(const cuda_tile_shape& shape) {
+  return std::int64_t{cuda_row_policy::threads} * shape.row_steps * shape.row_vectors;
+}
+inline std::int64_t tiles_of_rows(const cuda_tile_shape& shape, std::int64_t length) {
+  return (length + steps_of_rows(shape) - 1) / steps_of_rows(shape);
+}
+
 /// Turns a walk of few blocks along rows of many tiles into a look-back, where that takes less time.
 inline void consider_lookback(const walk_table& table, cuda_kernel_plan& plan, const cuda_tile_shape& shape,
                               const cuda_device& device, std::int64_t blocks, std::int64_t length) {
@@ -352,9 +360,8 @@ inline void consider_lookback(const walk_table& table, cuda_kernel_plan& plan, c
     return;
   const std::int64_t tile = std::int64_t{policy::threads} * shape.row_steps * shape.lookback_vectors;
   const std::int64_t tiles = (length + tile - 1) / tile;
-  const std::int64_t of_walk = std::int64_t{cuda_row_policy::threads} * shape.row_steps * shape.row_vectors;
   const double of_multiprocessor = static_cast<double>(blocks) / device.multiprocessors,
-               walked = static_cast<double>((length + of_walk - 1) / of_walk);
+               walked = static_cast<double>(tiles_of_rows(shape, length));
   if (tiles < 2 || walked * std::max(1.0, of_multiprocessor) <=
                        device.tiles_of_lookback_start + policy::tiles_of_tile * walked * of_multiprocessor)
     return;
@@ -493,11 +500,10 @@ inline int most_blocks_of_cluster(const cuda_device& device) {
 /// Whether the blocks of a cluster hold a row, which is longer than a block's tile.
 inline bool can_be_clustered(const program& p, const cuda_kernel_plan& plan, const cuda_tile_shape& shape,
                              const cuda_device& device, std::int64_t length) {
-  const std::int64_t tile = std::int64_t{cuda_row_policy::threads} * shape.row_steps * shape.row_vectors,
-                     most_blocks = most_blocks_of_cluster(device);
+  const std::int64_t most_blocks = most_blocks_of_cluster(device);
   const std::int64_t of_cluster =
       most_blocks * cuda_row_policy::threads * shape.row_steps * shape.cluster_vectors;
-  return shape.clusters && most_blocks > 1 && has_whole_rows(p, plan) && length > tile &&
+  return shape.clusters && most_blocks > 1 && has_whole_rows(p, plan) && length > steps_of_rows(shape) &&
          length <= of_cluster;
 }
 
@@ -506,9 +512,8 @@ inline bool can_be_clustered(const program& p, const cuda_kernel_plan& plan, con
 inline bool walks_sooner(std::int64_t rows, std::int64_t length, int blocks, const cuda_tile_shape& shape,
                          const cuda_device& device) {
   using policy = cuda_cluster_policy;
-  const std::int64_t tile = std::int64_t{cuda_row_policy::threads} * shape.row_steps * shape.row_vectors;
   const double of_multiprocessor = static_cast<double>(rows) / device.multiprocessors,
-               tiles = static_cast<double>((length + tile - 1) / tile);
+               tiles = static_cast<double>(tiles_of_rows(shape, length));
   const double walk = policy::start_of_walk +
                       tiles * std::max(policy::tile_of_lone_block, of_multiprocessor) +
                       policy::row_of_walk * of_multiprocessor;
