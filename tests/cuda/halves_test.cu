@@ -22,12 +22,15 @@ inline constexpr auto functions_of_halves = op<"functions_of_halves">(
     out<"cosine">(n) = select(abs(x(n)) <= 1.0, cos_of_product(16777213.0, x(n)), 0.0),
     out<"sine">(n) = select(abs(x(n)) <= 1.0, sin_of_product(4099.0, x(n)), 0.0));
 
-/// The program with the kernels for T, whose arithmetic is approximate.
-template <class T> compiled compiled_for() {
+inline constexpr auto slopes_of_halves =
+    op<"slopes_of_halves">(out<"silu_derivative">(n) = silu_derivative(x(n)));
+
+/// P with the kernels for T, whose arithmetic is approximate.
+template <const program& P, class T> compiled compiled_for() {
   const auto run = [](const cpu&, const problem& bound) {
-    gpu::run_over_copies<functions_of_halves, cuda_detail::approximate, cuda_detail::uniform_types<T>>(bound);
+    gpu::run_over_copies<P, cuda_detail::approximate, cuda_detail::uniform_types<T>>(bound);
   };
-  return {&functions_of_halves, run, nullptr};
+  return {&P, run, nullptr};
 }
 
 /// Every number of the type but those below the least normal float32.
@@ -55,6 +58,8 @@ TEST_CASE("functions of every 16-bit number", "[cuda][dtype]") {
     given.usual = type;
     CHECK(mismatch(program_, given, error) == "");
   };
-  check_all(compiled_for<bfloat16>(), dtype::bfloat16, every_number<bfloat16>());
-  check_all(compiled_for<float16>(), dtype::float16, every_number<float16>());
+  check_all(compiled_for<functions_of_halves, bfloat16>(), dtype::bfloat16, every_number<bfloat16>());
+  check_all(compiled_for<functions_of_halves, float16>(), dtype::float16, every_number<float16>());
+  check_all(compiled_for<slopes_of_halves, bfloat16>(), dtype::bfloat16, every_number<bfloat16>());
+  check_all(compiled_for<slopes_of_halves, float16>(), dtype::float16, every_number<float16>());
 }

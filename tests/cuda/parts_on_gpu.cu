@@ -10,6 +10,9 @@ template void run_on_gpu<faded, float>(const problem&);
 template void run_on_gpu<faded, bfloat16>(const problem&);
 template void run_on_gpu<squares, float>(const problem&);
 template void run_on_gpu<squares, bfloat16>(const problem&);
+template void run_on_gpu<of_all, float>(const problem&);
+template void run_on_gpu<of_all, double>(const problem&);
+template void run_on_gpu<of_all, bfloat16>(const problem&);
 template void run_on_gpu<shares, float>(const problem&);
 template void run_on_gpu<shares, bfloat16>(const problem&);
 

@@ -23,6 +23,11 @@ inline constexpr auto faded =
 /// Beside what is written at every step.
 inline constexpr auto squares =
     op<"squares">(out<"z">(b, n, d) = x(b, n, d) * x(b, n, d), out<"y">(b, d) = sum(over(n), x(b, n, d)));
+/// Of which another kernel adds up the parts.
+inline constexpr auto of_all = op<"of_all">(out<"y">(d) = sum(over(b), sum(over(n), x(b, n, d))),
+                                            out<"z">(b, n, d) = x(b, n, d) * x(b, n, d));
+static_assert(summed_parts_of<of_all, 1>.producer == 0);
+static_assert(kernel_program<of_all, 0>.axes[kernel_program<of_all, 0>.scans[0].axis] == n.id);
 // [doc:apart]
 /// A kernel that reduces, and one for what follows.
 inline constexpr program shares =

@@ -31,9 +31,9 @@ double error_of(const lane_case& of, float scale, float factor, double rounded) 
   std::normal_distribution<float> normal;
   for (int t = 0; t < P.tensors.count; ++t) {
     const auto at = static_cast<std::size_t>(t);
-    const bool lanes = P.tensors[t].axes.count == 2;
-    const std::int64_t steps = lanes ? 1 : of.n;
-    held[at].resize(static_cast<std::size_t>(of.b * steps * row));
+    const int rank = P.tensors[t].axes.count;
+    const std::int64_t steps = rank == 3 ? of.n : 1, sequences = rank > 1 ? of.b : 1;
+    held[at].resize(static_cast<std::size_t>(sequences * steps * row));
     if (P.tensors[t].role == tensor_role::input)
       for (T& each : held[at]) each = T(P.tensors[t].id == x.id ? scale * normal(random) : factor);
     if (P.tensors[t].id == decay.id)  // it grows, and is 0 somewhere
@@ -43,10 +43,10 @@ double error_of(const lane_case& of, float scale, float factor, double rounded) 
     for (std::size_t i = 0; i < held[at].size(); ++i)
       wide[at][i] = static_cast<double>(static_cast<float>(held[at][i]));
     const auto bind = [&](problem& to, void* memory, dtype type) {
-      erased_view view{memory, type, true, P.tensors[t].axes.count, {}};
-      view.axis[0].push_back({of.b, steps * row});
-      if (!lanes) view.axis[1].push_back({of.n, row});
-      view.axis[lanes ? 1 : 2].push_back({of.d, 1});
+      erased_view view{memory, type, true, rank, {}};
+      if (rank > 1) view.axis[0].push_back({of.b, steps * row});
+      if (rank > 2) view.axis[1].push_back({of.n, row});
+      view.axis[rank - 1].push_back({of.d, 1});
       to.tensors[at] = {true, view};
     };
     bind(host, held[at].data(), dtype_of<T>);
@@ -58,7 +58,7 @@ double error_of(const lane_case& of, float scale, float factor, double rounded) 
   for (int t = 0; t < P.tensors.count; ++t) {
     if (P.tensors[t].role != tensor_role::output) continue;
     const auto at = static_cast<std::size_t>(t);
-    const bool total = P.tensors[t].axes.count == 2;
+    const bool total = P.tensors[t].axes.count < 3;
     for (std::size_t i = 0; i < held[at].size(); ++i) {
       if (of.padded && static_cast<std::int64_t>(i) % row >= of.d) continue;
       const double mine = static_cast<double>(static_cast<float>(held[at][i]));
@@ -98,10 +98,18 @@ TEST_CASE("reductions in order, in parts that may overflow", "[cuda][parts]") {
 TEST_CASE("a sum in parts, beside what is written at every step", "[cuda][parts]") {
   compare<squares>(1, 0, 0x1p-24);
 }
+TEST_CASE("a sum in parts, which another kernel adds up", "[cuda][parts]") {
+  compare<of_all>(1, 0, 12 * 0x1p-24);
+  for (const lane_case& of : cases) {
+    CAPTURE(of.b, of.n, of.d);
+    CHECK(error_of<of_all, double>(of, 1, 0, 1e-11) <= 1);
+  }
+}
 TEST_CASE("a softmax along a strided axis whose reduction is a kernel of its own", "[cuda][parts]") {
   for (const float scale : {1.0F, 50.0F}) compare<shares>(scale, 0);
 }
 TEST_CASE("parts, for compute-sanitizer", "[.sanitize]") {
   CHECK(error_of<log_total, bfloat16>({2, 600, 40}, 50, 0, 1e-5) <= 1);
   CHECK(error_of<faded, float>({2, 600, 40}, 1, 3, 1e-5) <= 1);
+  CHECK(error_of<of_all, bfloat16>({2, 600, 40}, 1, 0, 1e-3) <= 1);
 }

@@ -79,6 +79,7 @@ template <const program& P> using framed = cuda_detail::framed_group<P, 0>;
 inline constexpr auto faded =
     op<"faded">(out<"y">(b, n, d) = scan(decayed_sum, over(n), exp(-square(a(d))), x(b, n, d)));
 inline constexpr auto total = op<"total">(out<"y">(b, d) = sum(over(n), x(b, n, d)));
+inline constexpr auto total_of_all = op<"total_of_all">(out<"y">(d) = sum(over(b), sum(over(n), x(b, n, d))));
 
 constexpr std::int64_t unit = std::int64_t{12} * 8192 * 2048 * 2;
 
@@ -234,12 +235,27 @@ TEST_CASE("reductions of lanes side by side are planned in parts, read once", "[
   const auto p = planned_for(1536, 8192);
   const std::string text = explain(p);
   CAPTURE(text);
-  CHECK(text.find("8 parts of 1024 steps of each lane, reduced and then joined") != std::string::npos);
+  CHECK(text.find("6 parts of 1536 steps of each lane, reduced and then joined") != std::string::npos);
   CHECK(p.moved_bytes == p.floor_bytes);
   CHECK(p.kernels[0].plan.side == 1536 / 8);
   CHECK(planned_for(1536, 64).kernels[0].plan.pieces == 1);          // a tile
   CHECK(planned_for(64, 1 << 22).kernels[0].plan.pieces <= 512);     // one block adds them up
   CHECK(planned_for(40, 8192).kernels[0].plan.side == 12 * 40 / 8);  // else most of a block were idle
+}
+
+TEST_CASE("parts of sums that another kernel adds up are not joined before", "[cuda][plan][explain]") {
+  const auto planned_for = [](std::int64_t features) {
+    return plan<total_of_all>(h200, x = shape<bfloat16>(12, 8192, features), y = shape<float>(features));
+  };
+  const auto p = planned_for(1536);
+  const std::string text = explain(p);
+  CAPTURE(text);
+  REQUIRE(p.kernels.size() == 2);
+  CHECK(text.find("6 parts of 1536 steps of each lane, reduced and then added up by a later kernel") !=
+        std::string::npos);
+  CHECK(p.kernels[1].read_bytes == std::int64_t{6} * 12 * 1536 * 4);
+  CHECK(p.kernels[0].written_bytes == p.kernels[1].read_bytes);
+  CHECK(explain(planned_for(1532)).find("reduced and then joined") != std::string::npos);  // ends in vectors
 }
 
 TEST_CASE("an encoding is walked along its positions, a few at a time, and its cosines rotate",

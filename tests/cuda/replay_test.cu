@@ -27,6 +27,10 @@ inline constexpr auto replayed_sum = op<"replayed_sum">(out<"y">(b, n) = scan(pl
 inline constexpr auto replayed_log = op<"replayed_log">(out<"y">(b, n) = scan(log_add_exp, over(n), x(b, n)));
 inline constexpr auto replayed_decay =
     op<"replayed_decay">(out<"y">(b, n) = scan(decayed_sum, over(n), decay(b, n), x(b, n)));
+constexpr axis<"d"> d;
+/// A sum in parts, which another kernel adds up.
+inline constexpr auto replayed_total =
+    op<"replayed_total">(out<"y">(d) = sum(over(b), sum(over(n), x(b, n, d))));
 enum class scan_kind { sum, log, decay };
 constexpr scan_kind every_scan[] = {scan_kind::sum, scan_kind::log, scan_kind::decay};
 
@@ -90,6 +94,22 @@ __device__ step_values values_at(scan_kind scan, const shape_of_run& s, std::int
   const auto out = [&](std::int64_t t) { return is_hot(t) || t % section == section - 1 ? 0 : at(t); };
   const float factor = is_hot(step) ? 2.0F : drawn(of_row + step, round + 2) < 2 ? 1.0F : -1.0F;
   return {out(step) - (step > 0 ? factor * out(step - 1) : 0), factor, out(step)};
+}
+
+/// The sum of all steps of all sequences, of small integers: it is exact.
+struct total_case {
+  static constexpr std::int64_t b = 12, n = 2048, d = 64, count = b * n * d;
+};
+__global__ void fill_total(float* to, float* sums, const unsigned* round) {
+  for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+       i < total_case::count; i += static_cast<std::int64_t>(gridDim.x) * blockDim.x)
+    to[i] = drawn(i, *round);
+  if (blockIdx.x == 0 && threadIdx.x < total_case::d) sums[threadIdx.x] = -77;
+}
+__global__ void count_wrong_totals(const float* sums, const unsigned* round, unsigned* wrong) {
+  float right = 0;
+  for (std::int64_t i = threadIdx.x; i < total_case::count; i += total_case::d) right += drawn(i, *round);
+  if (sums[threadIdx.x] != right) atomicAdd(wrong, 1U);
 }
 
 struct memory_of_run {
@@ -236,6 +256,46 @@ TEST_CASE("a graph replayed a thousand times on changing data", "[cuda][replay]"
       CHECK(count == 1000);
       CHECK(wrong == 0);
     }
+}
+
+TEST_CASE("sums whose parts another kernel adds up, replayed on changing data", "[cuda][replay]") {
+  const auto memory = view(static_cast<const float*>(nullptr), total_case::b, total_case::n, total_case::d);
+  cuda_sizing sizing;
+  run<replayed_total>(sizing, x = memory, y = view(static_cast<float*>(nullptr), total_case::d));
+  REQUIRE(sizing.bytes > 0);
+  const device_memory from(total_case::count * sizeof(float)), to(total_case::d * sizeof(float)),
+      workspace(static_cast<std::size_t>(sizing.bytes)), counts(2 * sizeof(unsigned));
+  fill_with_noise(workspace, static_cast<std::size_t>(sizing.bytes), 5);
+  must(cudaMemset(counts.data, 0, 2 * sizeof(unsigned)));
+  unsigned* const round = static_cast<unsigned*>(counts.data);
+  const stream queue;
+  const scandsl::cuda device{queue.on, cuda_workspace{workspace.data, sizing.bytes}};
+  const auto take = [&] {
+    advance<<<1, 1, 0, queue.on>>>(round);
+    fill_total<<<264, 256, 0, queue.on>>>(from.floats(), to.floats(), round);
+    for (int i = 0; i < 2; ++i)  // the second run's parts lie where the first one's are added up
+      run<replayed_total>(
+          device,
+          x = view(static_cast<const float*>(from.floats()), total_case::b, total_case::n, total_case::d),
+          y = view(to.floats(), total_case::d));
+    count_wrong_totals<<<1, total_case::d, 0, queue.on>>>(to.floats(), round, round + 1);
+    must(cudaGetLastError());
+  };
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t replay = nullptr;
+  must(cudaStreamBeginCapture(queue.on, cudaStreamCaptureModeThreadLocal));
+  take();
+  must(cudaStreamEndCapture(queue.on, &graph));
+  must(cudaGraphInstantiate(&replay, graph, 0));
+  for (int i = 0; i < 200; ++i) must(cudaGraphLaunch(replay, queue.on));
+  for (int i = 0; i < 100; ++i) take();
+  must(cudaStreamSynchronize(queue.on));
+  unsigned result[2];
+  must(cudaMemcpy(result, round, sizeof result, cudaMemcpyDeviceToHost));
+  must(cudaGraphExecDestroy(replay));
+  must(cudaGraphDestroy(graph));
+  CHECK(result[0] == 300);
+  CHECK(result[1] == 0);
 }
 
 TEST_CASE("three hundred launches in a row, on one workspace that every shape uses", "[cuda][replay]") {

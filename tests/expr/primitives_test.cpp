@@ -96,7 +96,7 @@ TEST_CASE("a pullback is the derivative of the value", "[expr][primitives]") {
         }
     }
   });
-  CHECK(checked == 29);
+  CHECK(checked == 30);
 }
 
 TEST_CASE("a pullback is linear in the cotangent", "[expr][primitives]") {
@@ -129,6 +129,11 @@ TEST_CASE("values hold over the whole range", "[expr][primitives]") {
   CHECK(softplus_op::value(1e4) == 1e4);
   CHECK(softplus_op::value(-700.0) == Approx(std::exp(-700.0)));
   CHECK(softplus_op::value(-infinity) == 0);
+  CHECK(silu_derivative_op::value(infinity) == 1);
+  CHECK(silu_derivative_op::value(-infinity) == 0);
+  CHECK(silu_derivative_op::value(1e300) == 1);
+  CHECK(silu_derivative_op::value(-700.0) == Approx(-699 * std::exp(-700.0)));
+  CHECK(silu_derivative_op::value(30.0) == Approx(1 + 29 * std::exp(-30.0)).epsilon(1e-15));
   CHECK(logaddexp_op::value(-infinity, -infinity) == -infinity);
   CHECK(logaddexp_op::value(infinity, infinity) == infinity);
   CHECK(logaddexp_op::value(infinity, -infinity) == infinity);

@@ -218,6 +218,25 @@ TEST_CASE("reductions are cut into parts in the order of their addresses", "[pas
   CHECK(plan(3, 8192, 40).side == 3 * 5);  // else most of a block were idle
   CHECK(plan(1, std::int64_t{1} << 30, 64).pieces <= cuda_part_policy::most_parts);
   CHECK(plan(12, 100, 1536).pieces == 1);
+  // The parts of all lanes come one after the other, as y would with a longer b, if there is no gap in it.
+  const int y_ = kernel_program<reduced, 0>.find_tensor(make_name("y"));
+  CHECK(parts_lie_as(plan(12, 8192, 1536), y_, shape));
+  CHECK(!parts_lie_as(plan(12, 100, 1536), y_, shape));  // there are none
+  CHECK(!parts_lie_as(plan(3, 8192, 44), y_, shape));    // a vector of lanes ends each sequence, in part
+  CHECK(!parts_lie_as(plan(12, 8192, 1536), kernel_program<reduced, 0>.find_tensor(make_name("x")), shape));
+  // Blocks run in waves, and each does something once.
+  using detail::tiles_of_part;
+  CHECK(tiles_of_part(128, 144, 264) == 12);  // 11 parts: 1584 blocks, which are six waves
+  CHECK(tiles_of_part(128, 1, 264) == 1);     // all at once
+  CHECK(tiles_of_part(128, 12, 264) == 6);
+  CHECK(tiles_of_part(1 << 20, 1, 264) == (1 << 20) / cuda_part_policy::most_parts);
+  CHECK(tiles_of_part(2, 1 << 20, 264) == 1);  // no part is all of a lane
+  problem longer;
+  longer.tensors.resize(1);
+  longer.tensors[0] = {true, {nullptr, dtype::float32, true, 2, {dims{{12, 1536}}, dims{{1536, 1}}}}};
+  take_parts(longer, 0, plan(12, 8192, 1536));
+  CHECK(longer.tensors[0].view.axis[0].count() == 12 * plan(12, 8192, 1536).pieces);
+  CHECK(longer.tensors[0].view.axis[0][0].stride == 1536);
   for (const auto [batch, steps, lanes] :
        {std::array<std::int64_t, 3>{0, 8192, 64}, {4, 8192, 0}, {4, 0, 64}, {1, 1, 1}})
     CHECK(plan(batch, steps, lanes).pieces == 1);

@@ -79,6 +79,53 @@ static_assert(turning.scans.count == 1 && turning.scans[0].axis == turning.find_
 static_assert(sum_nodes(encoding) == 2 && sum_nodes(turning) == 1);                           // then over b
 // [/doc:turning_sums]
 static_assert(has_sums_of_angles(encoding));
+// With the sums merged, what multiplies all terms is multiplied once: x, and outside of it the position.
+constexpr auto both =
+    gradient(op<"both">(out<"cosine">(b, n, d) = x(b, n, d) * cos_of_product(index(n), theta(d)),
+                        out<"sine">(b, n, d) = x(b, n, d) * sin_of_product(index(n), theta(d))));
+constexpr int products(const program& p) {
+  int count = 0;
+  for (const node& each : p.nodes) count += is_apply<primitive::multiply_op>(each);
+  return count;
+}
+/// What is summed to theta's gradient.
+constexpr node element_of_sum(const program& p) { return p.nodes[p.scans[0].element[0]]; }
+constexpr program both_turning = simplify(sum_where_angles_rotate(both));
+static_assert(is_apply<primitive::multiply_op>(element_of_sum(both_turning)));
+static_assert(both_turning.nodes[element_of_sum(both_turning).operand[1]].axes ==
+              axis_bit(both_turning.find_axis(n.id)));
+static_assert(products(both_turning) == 6);  // two and two with dy, x and n; 7 with n at each of the terms
+/// Two terms with factors in common, as they are and with these taken out.
+constexpr program terms(int which, bool factored) {
+  builder made;
+  made.result = op<"terms">(out<"y">(b, n, d) = x(b, n, d) + w(n));
+  const auto load = [&](const name& id) {
+    return made.load(made.result.tensors[made.result.find_tensor(id)]);
+  };
+  const auto times = [&](node_id one, node_id other) {
+    return made.apply(primitive::index<primitive::multiply_op>, one, other);
+  };
+  const auto minus = [&](node_id of) { return made.apply(primitive::index<primitive::neg_op>, of); };
+  const node_id f = load(x.id), g = load(w.id), h = times(f, made.constant(3.0));
+  const node_id pairs[][2] = {{times(f, g), h},
+                              {times(f, g), f},
+                              {f, minus(times(g, f))},
+                              {minus(times(times(f, f), g)), times(f, h)},
+                              {f, g},
+                              {times(f, f), times(g, times(f, f))},
+                              {minus(f), minus(times(h, g))}};
+  const int function =
+      which % 2 == 0 ? primitive::index<primitive::add_op> : primitive::index<primitive::subtract_op>;
+  const node_id(&pair)[2] = pairs[which / 2];
+  made.result.stores[0].value = factored ? detail::common_factors{made}.of(function, pair[0], pair[1])
+                                         : made.apply(function, pair[0], pair[1]);
+  return prune(made.result);
+}
+constexpr int kinds_of_terms = 14;
+static_assert(products(terms(0, true)) == 1 && products(terms(0, false)) == 2);  // f (g + 3)
+static_assert(products(terms(10, true)) == 2);                                   // (1 + g) f f
+static_assert(terms(8, true) == terms(8, false));                                // nothing in common
+
 static_assert(!has_sums_of_angles(expanded) && !has_sums_of_angles(sums));
 // A sum along nothing else stays, and so does one whose share of another varies along it.
 constexpr auto moving =
@@ -150,6 +197,18 @@ TEST_CASE("sums of angles have the same values in another order", "[pass][expand
   const auto got = c.expected(encoding);
   CHECK(got.at("dtheta").values[0] != 0.0);
   CHECK(generate::worst_difference(got, c.expected(turning)) < 1e-12);
+}
+
+TEST_CASE("factors in common are taken out of two terms", "[pass][expand_sums]") {
+  random_case c;
+  c.inputs = {{"x", {{1, 2, 3, -4, 5, 6, 7, 8, 9, -10, 11, 12}, {2, 3, 2}}}, {"w", {{1, -0.5, 2}, {3}}}};
+  c.extents = {{"b", 2}, {"n", 3}, {"d", 2}};
+  for (int which = 0; which < kinds_of_terms; ++which) {
+    INFO(which);
+    const auto right = c.expected(terms(which, false));
+    CHECK(right.at("y").values[2] != 0.0);
+    CHECK(generate::worst_difference(right, c.expected(terms(which, true))) < 1e-14);
+  }
 }
 
 TEST_CASE("a sum over no positions is 0", "[pass][expand_sums]") {

@@ -1,4 +1,5 @@
-#include "scandsl/pass/split.hpp"
+#include "scandsl/pass/expand_sums.hpp"
+#include "scandsl/pass/summed_parts.hpp"
 
 #include <map>
 #include <random>
@@ -116,6 +117,30 @@ TEST_CASE("scans of different spaces are kernels of their own", "[split]") {
   STATIC_REQUIRE(count(two_spaces) == 3);
   STATIC_REQUIRE(count(broadcast) == 2);
   STATIC_REQUIRE(count(total) == 3);
+}
+
+TEST_CASE("a kernel that adds up along the outermost axis what another one sums is found", "[split]") {
+  // [doc:summed_parts]
+  constexpr program all = op<"all">(out<"y">(d) = sum(over(b), sum(over(n), x(b, n, d))));
+  constexpr program scaled = op<"scaled">(out<"y">(d) = sum(over(b), 2.0 * sum(over(n), x(b, n, d))));
+  // [/doc:summed_parts]
+  constexpr program twice = op<"twice">(out<"y">(d) = sum(over(b), sum(over(n), x(b, n, d))),
+                                        out<"z">(b, d) = sum(over(n), x(b, n, d)));
+  constexpr program products_ =
+      op<"products">(out<"y">(d) = sum(over(b), last(scan(product, over(n), x(b, n, d)))));
+  constexpr program numbered =
+      op<"numbered">(out<"y">(d) = sum(over(b), index(b) + sum(over(n), x(b, n, d))));
+  const auto producer = [](const program& p, int kernel) {
+    return find_summed_parts(split(expand_sums(p)), kernel).producer;
+  };
+  STATIC_REQUIRE(count(expand_sums(all)) == 2);
+  STATIC_REQUIRE(producer(all, 1) == 0);
+  STATIC_REQUIRE(producer(all, 0) == -1);
+  STATIC_REQUIRE(producer(scaled, 1) == -1);  // it is not these sums that are added up
+  STATIC_REQUIRE(producer(twice, 1) == -1);   // somebody else reads them, too
+  STATIC_REQUIRE(producer(products_, 1) == -1);
+  STATIC_REQUIRE(producer(numbered, 1) == -1);
+  STATIC_REQUIRE(producer(two_spaces, 2) == -1);
 }
 
 TEST_CASE("what needs a reduction's result is a kernel of its own where that is asked for", "[split]") {

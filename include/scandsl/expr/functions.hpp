@@ -102,6 +102,7 @@ template <language A> constexpr auto softplus(A x) { return apply<primitive::sof
 template <language A> constexpr auto normal_cdf(A x) { return apply<primitive::normal_cdf_op>(x); }
 template <language A> constexpr auto relu(A x) { return apply<primitive::relu_op>(x); }
 template <language A> constexpr auto silu(A x) { return apply<primitive::silu_op>(x); }
+template <language A> constexpr auto silu_derivative(A x) { return apply<primitive::silu_derivative_op>(x); }
 template <language A> constexpr auto gelu(A x) { return apply<primitive::gelu_op>(x); }
 template <language A> constexpr auto mish(A x) { return apply<primitive::mish_op>(x); }
 template <language A> constexpr auto stop_gradient(A x) { return apply<primitive::stop_gradient_op>(x); }

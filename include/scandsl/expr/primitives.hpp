@@ -197,8 +197,25 @@ struct relu_op : function<1> {
 struct silu_op : function<1> {
   static constexpr std::string_view name = "silu", symbol = "silu", latex = "\\operatorname{silu}";
   template <class V> SCANDSL_HD static V value(V x) { return not_below_saturation(x) * sigmoid_op::value(x); }
+  template <class T> static constexpr one<T> pullback(T g, T x, T) { return {g * silu_derivative(x)}; }
+};
+/// The derivative of silu, sigmoid(x) (1 + x sigmoid(-x)): both sigmoids are of one exponential.
+struct silu_derivative_op : function<1> {
+  static constexpr std::string_view name = "silu_derivative", symbol = "silu'",
+                                    latex = "\\operatorname{silu}'";
+  template <class V> SCANDSL_HD static V value(V x) {
+    using m = arithmetic<V>;
+    const V small = m::exp(-m::abs(x)), larger_half = V(1) / (V(1) + small),
+            smaller_half = small * larger_half;
+    const auto positive = x >= V(0);
+    const V of_x = m::select(positive, larger_half, smaller_half),
+            of_minus_x = m::select(positive, smaller_half, larger_half);
+    const V bounded = m::minimum(m::maximum(x, m::constant(-saturated)), m::constant(saturated));
+    return of_x * (bounded * of_minus_x + V(1));
+  }
   template <class T> static constexpr one<T> pullback(T g, T x, T) {
-    return {g * (sigmoid(x) * (T(1.0) + within_saturation(x) * sigmoid(-x)))};
+    const T of_x = sigmoid(x), of_minus_x = sigmoid(-x);
+    return {g * (of_x * of_minus_x * (T(2.0) + within_saturation(x) * (of_minus_x - of_x)))};
   }
 };
 /// x normal_cdf(x).
@@ -392,10 +409,10 @@ struct to_real_op : function<1> {
 using primitive_list =
     std::tuple<neg_op, abs_op, exp_op, log_op, log1p_op, expm1_op, sin_op, cos_op, sin_of_product_op,
                cos_of_product_op, angle_of_product_op, sqrt_op, tanh_op, sigmoid_op, normal_cdf_op, silu_op,
-               gelu_op, mish_op, softplus_op, relu_op, add_op, subtract_op, multiply_op, divide_op, pow_op,
-               max_op, min_op, exp_difference_op, logaddexp_op, less_op, less_equal_op, equal_op, and_op,
-               or_op, not_op, select_op, stop_gradient_op, attach_derivative_op, floor_divide_op, modulo_op,
-               to_real_op>;
+               silu_derivative_op, gelu_op, mish_op, softplus_op, relu_op, add_op, subtract_op, multiply_op,
+               divide_op, pow_op, max_op, min_op, exp_difference_op, logaddexp_op, less_op, less_equal_op,
+               equal_op, and_op, or_op, not_op, select_op, stop_gradient_op, attach_derivative_op,
+               floor_divide_op, modulo_op, to_real_op>;
 
 inline constexpr int count = static_cast<int>(std::tuple_size_v<primitive_list>);
 template <int I> using at = std::tuple_element_t<static_cast<std::size_t>(I), primitive_list>;

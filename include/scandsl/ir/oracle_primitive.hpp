@@ -46,6 +46,10 @@ inline double oracle_primitive(int function, double x, double y, double z) {
   case index<normal_cdf_op>: return std::erfc(-x / std::sqrt(2.0)) / 2;
   case index<relu_op>: return std::isnan(x) ? nan : std::fmax(x, 0);
   case index<silu_op>: return std::isinf(x) ? std::fmax(x, 0) : x / (1 + std::exp(-x));
+  case index<silu_derivative_op>:
+    if (std::isinf(x)) return x > 0 ? 1 : 0;
+    return x < 0 ? std::exp(x) * (1 + x + std::exp(x)) / std::pow(1 + std::exp(x), 2)
+                 : (1 + std::exp(-x) + x * std::exp(-x)) / std::pow(1 + std::exp(-x), 2);
   case index<gelu_op>: return std::isinf(x) ? std::fmax(x, 0) : x * (std::erfc(-x / std::sqrt(2.0)) / 2);
   case index<mish_op>: return std::isinf(x) ? std::fmax(x, 0) : x * std::tanh(std::log1p(std::exp(x)));
   case index<softplus_op>: return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));

@@ -1,6 +1,7 @@
 #pragma once
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "scandsl/pass/kernel_problem.hpp"
 #include "scandsl/pass/nest.hpp"
@@ -157,10 +158,14 @@ struct cuda_part_policy {
   static constexpr int threads = 256, blocks_resident = 2;
   /// Bytes side by side, where lanes are that many.
   static constexpr int bytes = 256;
-  /// Tiles of a thread in a part, at most, and waves of blocks that there are to be: what a thread does once
-  /// weighs little beside many tiles. (Softmax over the sequence 0.68 of a copy with one tile, 0.77 with
-  /// four, 0.785 with eight; of less than two waves 0.51 with one, 0.54 with four.)
-  static constexpr int most_tiles = 8, waves = 2;
+  /// Tiles of a thread in a part, at most, and how many tiles what a block does once takes as long as.
+  /// (Theta's gradient with silu, [12, 8192, 12, 128]: 0.380, 0.363, 0.350, 0.344 and 0.358 ms with 2, 4, 8,
+  /// 12 and 16 tiles; behind a softmax over the sequence once takes as long as a tile.)
+  static constexpr int most_tiles = 24;
+  static constexpr double tiles_of_once = 0.5;
+  /// Of lanes of fewer than twice so many tiles, where there are twice as many waves of blocks, a block takes
+  /// all.
+  static constexpr int most_tiles_walked = 8;
   /// Of a lane at most, which are then added up by one block.
   static constexpr int most_parts = 512;
   /// What a thread holds where angles turn, in 32-bit words.
@@ -228,11 +233,12 @@ struct cuda_tile_shape {
 struct cuda_kernel_plan {
   cuda_arrangement arrangement = cuda_arrangement::strip;
   loop_nest nest;
-  int chunk_dimension = -1;  ///< in nest.lanes: numbers the chunks that became lanes
-  std::int64_t chunk = 0;    ///< their length, or the restart interval inside the walk
-  std::int64_t pieces = 1;   ///< into which each lane is cut,
-  std::int64_t piece = 0;    ///< and their length
-  std::int64_t side = 0;     ///< units of lanes side by side, of which one piece comes after the other
+  int chunk_dimension = -1;   ///< in nest.lanes: numbers the chunks that became lanes
+  std::int64_t chunk = 0;     ///< their length, or the restart interval inside the walk
+  std::int64_t pieces = 1;    ///< into which each lane is cut,
+  std::int64_t piece = 0;     ///< and their length
+  std::int64_t side = 0;      ///< units of lanes side by side, of which one piece comes after the other
+  bool leaves_parts = false;  ///< to a later kernel, which adds them up (pass/summed_parts.hpp)
   std::int64_t segments = 1;
   bool packed = false;
   int lane_threads = 1;
@@ -456,6 +462,25 @@ inline std::int64_t units_of_lanes(const std::vector<dimension>& lanes, const cu
   return units;
 }
 
+/// Of how many tiles a part is, so that all have been reduced soonest: blocks run in waves, and each takes as
+/// long as its tiles and what it does once.
+inline std::int64_t tiles_of_part(std::int64_t all_tiles, std::int64_t strips, std::int64_t resident) {
+  using policy = cuda_part_policy;
+  const std::int64_t fewest = (all_tiles + policy::most_parts - 1) / policy::most_parts,
+                     most = std::min<std::int64_t>((all_tiles + 1) / 2, policy::most_tiles);
+  std::int64_t best = fewest;
+  double soonest = std::numeric_limits<double>::infinity();
+  for (std::int64_t tiles = fewest; tiles <= most; ++tiles) {
+    const std::int64_t blocks = (all_tiles + tiles - 1) / tiles * strips,
+                       waves = (blocks + resident - 1) / resident;
+    const double end = static_cast<double>(waves) * (static_cast<double>(tiles) + policy::tiles_of_once);
+    if (end >= soonest) continue;
+    best = tiles;
+    soonest = end;
+  }
+  return best;
+}
+
 /// Cuts the lanes of a reduction along strips into parts, in the order of their addresses.
 inline void consider_parts(const program& p, const walk_table& table, cuda_kernel_plan& plan,
                            const cuda_tile_shape& shape, const cuda_device& device, std::int64_t length) {
@@ -471,19 +496,35 @@ inline void consider_parts(const program& p, const walk_table& table, cuda_kerne
   // Where a row of blocks would be idle in part, all lanes are side by side.
   if (((side + threads - 1) / threads * threads - side) * 8 > side) side = units;
   const std::int64_t tile = std::int64_t{policy::threads} / threads * shape.strip_steps;
-  const std::int64_t fewest = (length + policy::most_parts - 1) / policy::most_parts;
-  const std::int64_t blocks = (length + tile - 1) / tile * ((side + threads - 1) / threads) * (units / side),
-                     wanted = std::int64_t{policy::waves} * policy::blocks_resident * device.multiprocessors;
-  const int tiles = power_of_two_above((blocks + wanted - 1) / wanted, policy::most_tiles);
-  const std::int64_t piece = std::max<std::int64_t>((fewest + tile - 1) / tile, tiles) * tile;
-  if (length < 2 * piece) return;
+  const std::int64_t all_tiles = (length + tile - 1) / tile;
+  const std::int64_t strips = (side + threads - 1) / threads * (units / side),
+                     resident = std::int64_t{policy::blocks_resident} * device.multiprocessors;
+  const std::int64_t waves = (all_tiles * strips + resident - 1) / resident;
+  if (all_tiles < 2 * power_of_two_above((waves + 1) / 2, policy::most_tiles_walked)) return;
   plan.lane_threads = threads;
-  plan.piece = piece;
-  plan.pieces = (length + piece - 1) / piece;
+  plan.piece = tiles_of_part(all_tiles, strips, resident) * tile;
+  plan.pieces = (length + plan.piece - 1) / plan.piece;
   plan.side = side;
 }
 
 }  // namespace detail
+
+/// Whether a kernel's parts lie, each by itself, as the lanes do in tensor t: [part][lane].
+inline bool parts_lie_as(const cuda_kernel_plan& plan, int t, const cuda_tile_shape& shape) {
+  if (!shape.parts || plan.side == 0 || plan.nest.lanes.empty()) return false;
+  std::int64_t lanes = 1;
+  for (std::size_t d = plan.nest.lanes.size(); d-- > 0;) {
+    const dimension& each = plan.nest.lanes[d];
+    if (each.extent != 1 && each.stride[static_cast<std::size_t>(t)] != lanes) return false;
+    lanes *= each.extent;
+  }
+  return plan.nest.lanes.back().extent % shape.strip_lanes == 0;
+}
+/// Has a kernel add up the parts that another one leaves in scratch tensor t, along its outermost axis.
+inline void take_parts(problem& bound, int t, const cuda_kernel_plan& of) {
+  dims& axis = bound.tensors[static_cast<std::size_t>(t)].view.axis[0];
+  axis = dims{{of.pieces * axis.count(), axis.begin()->stride}};
+}
 
 namespace detail {
 

@@ -101,7 +101,79 @@ struct linear_sums {
     }
   }
 };
-/// The copies of values that are linear in sums, without these: whose sums the values are.
+/// The factors of a product of any depth, but for its sign.
+struct factor_list {
+  fixed_list<node_id, 16> factors;
+  bool negative = false, complete = true;
+
+  constexpr factor_list(const program& p, node_id product) { add(p, product); }
+  constexpr void add(const program& p, node_id id) {
+    if (!complete) return;
+    const node& n = p.nodes[id];
+    if (is_apply<primitive::neg_op>(n)) {
+      negative = !negative;
+      add(p, n.operand[0]);
+    } else if (is_apply<primitive::multiply_op>(n)) {
+      add(p, n.operand[0]);
+      add(p, n.operand[1]);
+    } else if (factors.count < 16) {
+      factors.push_back(id);
+    } else {
+      complete = false;
+    }
+  }
+  /// Takes a factor out, once. False where it is none.
+  constexpr bool take(node_id id) {
+    for (int i = 0; i < factors.count; ++i)
+      if (factors[i] == id) {
+        factors[i] = factors[factors.count - 1];
+        --factors.count;
+        return true;
+      }
+    return false;
+  }
+};
+/// x + y, or x - y, with what multiplies both taken out: first what varies along all of the sum's axes, so
+/// that the rest can be multiplied once for many.
+struct common_factors {
+  builder& target;
+
+  constexpr node_id of(int function, node_id x, node_id y) {
+    factor_list one(target.result, x), other(target.result, y);
+    const axis_mask all = target.result.nodes[x].axes | target.result.nodes[y].axes;
+    node_id wide = no_node, narrow = no_node;
+    if (one.complete && other.complete) {
+      const factor_list given = one;
+      for (const node_id each : given.factors) {
+        if (!other.take(each)) continue;
+        one.take(each);
+        multiply(target.result.nodes[each].axes == all ? wide : narrow, each);
+      }
+    }
+    if (wide == no_node && narrow == no_node) return target.apply(function, x, y);
+    const bool differ =
+        (function == primitive::index<primitive::subtract_op>) != (one.negative != other.negative);
+    node_id result =
+        target.apply(differ ? primitive::index<primitive::subtract_op> : primitive::index<primitive::add_op>,
+                     product(one), product(other));
+    if (wide != no_node) multiply(result, wide);
+    if (narrow != no_node) multiply(result, narrow);
+    return one.negative ? target.apply(primitive::index<primitive::neg_op>, result) : result;
+  }
+
+private:
+  constexpr void multiply(node_id& by, node_id factor) {
+    by = by == no_node ? factor : target.apply(primitive::index<primitive::multiply_op>, by, factor);
+  }
+  constexpr node_id product(const factor_list& list) {
+    node_id result = no_node;
+    for (const node_id each : list.factors) multiply(result, each);
+    return result == no_node ? target.constant(1.0) : result;
+  }
+};
+/// The copies of values that are linear in sums, without these: whose sums the values are. (With all of a sum
+/// in one place, terms have factors in common: theta's gradient of an encoding is x n (cos(..) dy - sin(..)
+/// dy).)
 struct without_sums {
   rewriting& copy;
   const linear_sums& sums;
@@ -116,8 +188,11 @@ struct without_sums {
     const node& n = copy.source.nodes[id];
     if (n.op == opcode::sum) return made[id] = copy.at(n.operand[0]);
     const node_id one = of(n.operand[0]);
-    return made[id] = n.operand[1] == no_node ? copy.target.apply(n.function, one)
-                                              : copy.target.apply(n.function, one, of(n.operand[1]));
+    if (n.operand[1] == no_node) return made[id] = copy.target.apply(n.function, one);
+    const node_id other = of(n.operand[1]);
+    return made[id] = is_apply<primitive::multiply_op>(n)
+                          ? copy.target.apply(n.function, one, other)
+                          : common_factors{copy.target}.of(n.function, one, other);
   }
 };
 

@@ -66,7 +66,8 @@ inline std::string arrangement_text(const cuda_kernel_summary& k) {
     return joined("    look-back: ", shape, ", ", k.plan.lookback_tiles, " tiles of each lane at once\n");
   if (k.plan.side > 0)
     return joined("    ", shape, ", ", k.plan.pieces, " parts of ", k.plan.piece,
-                  " steps of each lane, reduced and then joined\n");
+                  " steps of each lane, reduced and then ",
+                  k.plan.leaves_parts ? "added up by a later kernel\n" : "joined\n");
   if (k.plan.pieces > 1)
     return joined("    ", shape, ", ", k.plan.pieces, " pieces of ", k.plan.piece,
                   " steps of each lane, folded and then walked\n");

@@ -7,6 +7,7 @@
 #include "scandsl/pass/simplify.hpp"
 #include "scandsl/pass/sink.hpp"
 #include "scandsl/pass/split.hpp"
+#include "scandsl/pass/summed_parts.hpp"
 #include "scandsl/pass/telescope.hpp"
 #include "scandsl/pass/unmask.hpp"
 
@@ -23,6 +24,8 @@ constexpr program prepare(const program& p) {
 /// The kernel programs of P and what goes with them, each as a constant of its own.
 template <const program& P> inline constexpr kernel_programs kernels_of = split(prepare(P), P.reduces_apart);
 template <const program& P, int K> inline constexpr program kernel_program = kernels_of<P>.programs[K];
+template <const program& P, int K>
+inline constexpr summed_parts summed_parts_of = find_summed_parts(kernels_of<P>, K);
 template <const program& P, int K>
 inline constexpr schedule kernel_schedule = make_schedule(kernel_program<P, K>, kernels_of<P>.walked_axis[K]);
 template <const program& P, int K>

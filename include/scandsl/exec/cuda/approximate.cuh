@@ -204,11 +204,22 @@ namespace cuda_detail {
 template <class V> SCANDSL_HD V short_sigmoid(V x) {
   return V(reciprocal_approximate(1.0F + exp2_approximate(-x.value * arithmetic<V>::log2_e)));
 }
+template <class V> SCANDSL_HD V short_silu_derivative(V x) {
+  const V of_x = short_sigmoid(x),
+          bounded = arithmetic<V>::minimum(primitive::silu_op::value(x), V(primitive::saturated));
+  return bounded * (V(1.0F) - of_x) + of_x;
+}
 }  // namespace cuda_detail
 /// Relative error 2^-20: of the exponential, the sum and the reciprocal. 0 below -87, where it is less than
 /// 2^-125.
 template <> SCANDSL_HD cuda_detail::approximate primitive::sigmoid_op::value(cuda_detail::approximate x) {
   return cuda_detail::short_sigmoid(x);
+}
+/// Absolute error 2^-19 where x is positive (x times that of 1 - sigmoid(x)); where it is negative, a
+/// relative error of 2^-19 of the larger of its two terms, and 0 below -87.
+template <>
+SCANDSL_HD cuda_detail::approximate primitive::silu_derivative_op::value(cuda_detail::approximate x) {
+  return cuda_detail::short_silu_derivative(x);
 }
 
 }  // namespace scandsl

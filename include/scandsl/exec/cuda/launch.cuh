@@ -86,7 +86,9 @@ using walked_strip_of = std::conditional_t<K::group::only_rows, row_of<K, whole_
 template <class K>
 using walked_row_of = std::conditional_t<K::group::only_strips, strip_of<K>, row_of<K, whole_warps>>;
 
-template <class K, class Arrangement> void launch_walk(typename K::arguments& a, cudaStream_t stream) {
+/// Overlaps: a kernel of sums may begin while the one before it ends.
+template <class K, class Arrangement>
+void launch_walk(typename K::arguments& a, cudaStream_t stream, bool overlaps = false) {
   const std::int64_t blocks = Arrangement::blocks(a) * (a.pieces.joins ? 1 : a.pieces.count);
   if (blocks == 0) return;
   if (blocks > 0x7fffffff) throw cuda_error("at most 2^31 - 1 blocks", message(blocks), "run it in parts");
@@ -120,7 +122,7 @@ template <class K, class Arrangement> void launch_walk(typename K::arguments& a,
   }
   int cluster = 0;
   if constexpr (Arrangement::clustered) cluster = Arrangement::blocks_of_row(a);
-  launch_kernel(kernel, {blocks, Arrangement::block_size(a), shared, cluster}, stream, a);
+  launch_kernel(kernel, {blocks, Arrangement::block_size(a), shared, cluster, overlaps}, stream, a);
 }
 
 /// Joins what scans have made of the pieces of several sweeps (sweep_pieces.cuh): many threads for few lanes.
@@ -225,7 +227,7 @@ piece_arguments make_pieces(const cuda_kernel_plan& plan, const typename K::argu
 
 template <class K>
 void launch_pieces(const typename K::arguments& a, piece_arguments of, const cuda_device& device,
-                   void* scratch, cudaStream_t stream) {
+                   void* scratch, cudaStream_t stream, bool leaves_parts) {
   using worker = piece_worker_of<K>;
   const std::int64_t strips = (a.lanes + a.lane_threads - 1) / a.lane_threads;
   launch_shape shape{strips * of.pieces, piece_strip_of<K>::threads, worker::shared_bytes(a.lane_threads)};
@@ -238,6 +240,7 @@ void launch_pieces(const typename K::arguments& a, piece_arguments of, const cud
                   {a.lanes / of.side * of.pieces * side_strips, strip::threads,
                    static_cast<std::size_t>(part_worker<K, strip>::exchange_bytes(a.lane_threads))},
                   stream, a, of);
+    if (leaves_parts) return;
     shape.blocks = strips;  // a block joins all parts of its lanes
   } else {
     launch_kernel(piece_kernel<K, piece_strip_of<K>>, shape, stream, a, of);

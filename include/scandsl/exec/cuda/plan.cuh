@@ -88,7 +88,20 @@ template <const program& P, class... B> cuda_plan plan(const cuda_device& device
         for_each_index(
             std::make_integer_sequence<int, kernels_of<P>.programs.count>{}, [&]<int K>(index_constant<K>) {
               const program& p = kernel_program<P, K>;
-              const problem part = kernel_problem(P, bound, p, space, cuda_detail::scratch_dtype<C>);
+              problem part = kernel_problem(P, bound, p, space, cuda_detail::scratch_dtype<C>);
+              constexpr summed_parts summed = summed_parts_of<P, K>;
+              if constexpr (summed.producer >= 0) {
+                using producer = cuda_detail::kernel_for<P, summed.producer, C, types>;
+                cuda_kernel_summary& by = result.kernels[summed.producer];
+                if (parts_lie_as(by.plan, summed.there, cuda_detail::tile_shape<producer>())) {
+                  const auto t = static_cast<std::size_t>(summed.tensor);
+                  by.plan.leaves_parts = true;
+                  const std::int64_t one = detail::bytes_of(part.tensors[t].view);
+                  take_parts(part, summed.tensor, by.plan);
+                  by.written_bytes += detail::bytes_of(part.tensors[t].view) - one;
+                  result.moved_bytes += detail::bytes_of(part.tensors[t].view) - one;
+                }
+              }
               result.kernels.push_back(cuda_detail::summarise<cuda_detail::kernel_for<P, K, C, types>>(
                   p, kernel_table<P, K>, part, make_iteration_space(p, part), device));
               result.moved_bytes += result.kernels.back().read_bytes + result.kernels.back().written_bytes;

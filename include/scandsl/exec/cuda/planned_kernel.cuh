@@ -77,6 +77,12 @@ public:
   bool can_do_without() const { return plan.lookback_tiles > 0 || plan.pieces > 1; }
   /// Of what its sweeps save, is kept of pieces, or a look-back publishes.
   std::int64_t scratch_bytes() const { return bytes; }
+  /// Whether what lies in tensor t can be left in parts, where its scratch is: then it is.
+  bool leave_parts(int t) {
+    plan.leaves_parts = parts_lie_as(plan, t, tile_shape<K>());
+    return plan.leaves_parts;
+  }
+  const cuda_kernel_plan& planned() const { return plan; }
   /// Of the carries that it leaves or finds.
   std::int64_t carry_bytes() const { return bytes_of_carries; }
   /// Says where tensor t, of which that was not known, is.
@@ -91,14 +97,16 @@ public:
     if constexpr (policy::looks_back)
       if (plan.lookback_tiles > 0) return launch_lookback<K>(arguments, book, bytes, device, scratch, stream);
     if constexpr (policy::takes_pieces)
-      if (plan.pieces > 1) return launch_pieces<K>(arguments, pieces, device, scratch, stream);
+      if (plan.pieces > 1)
+        return launch_pieces<K>(arguments, pieces, device, scratch, stream, plan.leaves_parts);
     arguments.saved = bytes > bytes_of_pieces ? scratch : nullptr;
     arguments.pieces.states = static_cast<char*>(scratch) + (bytes - bytes_of_pieces);
     with_arrangement<K>(plan, arguments, [&]<class A>(std::type_identity<A>) {
       const int launches =
           plan.pieces > 1 ? launch_of_fold<typename K::group>(sweep_count<typename K::group>) + 1 : 1;
       for (arguments.pieces.launch = 0; arguments.pieces.launch < launches; ++arguments.pieces.launch) {
-        launch_walk<K, A>(arguments, stream);
+        launch_walk<K, A>(arguments, stream,
+                          policy::sums_scratch && policy::streams && device.cluster_blocks > 1);
         if (arguments.pieces.launch + 1 < launches) launch_join<K, A>(arguments, stream);
       }
     });

@@ -150,7 +150,8 @@ public:
       if constexpr (has_same_operands(P, kernel_program<P, K>)) {
         plan<K>(bound, space, device, workspace, may_keep);
       } else {
-        const problem part = kernel_problem(P, bound, kernel_program<P, K>, space, scratch_dtype<C>);
+        problem part = kernel_problem(P, bound, kernel_program<P, K>, space, scratch_dtype<C>);
+        take_parts_for<K>(part);
         plan<K>(part, make_iteration_space(kernel_program<P, K>, part), device, workspace, may_keep);
       }
     });
@@ -204,6 +205,18 @@ private:
   /// finds them.
   template <int K> static constexpr bool may_keep_carries() {
     return count == 1 || kernel_schedule<P, K>.sweeps > 1;
+  }
+
+  /// Where kernel program K adds up what another one has left, has it take that in parts, if it is in parts.
+  template <int K> void take_parts_for(problem& part) {
+    constexpr summed_parts summed = summed_parts_of<P, K>;
+    if constexpr (summed.producer >= 0) {
+      auto& [kernel, scratch] = std::get<summed.producer>(kernels);
+      if (scratch == workspace_layout::nowhere || !kernel->leave_parts(summed.there)) return;
+      take_parts(part, summed.tensor, kernel->planned());
+      constexpr int number = scratch_number(kernel_program<P, K>.tensors[summed.tensor].id);
+      place_of[static_cast<std::size_t>(number)] = scratch;
+    }
   }
 
   template <int K>
