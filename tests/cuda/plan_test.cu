@@ -235,7 +235,7 @@ TEST_CASE("reductions of lanes side by side are planned in parts, read once", "[
   const auto p = planned_for(1536, 8192);
   const std::string text = explain(p);
   CAPTURE(text);
-  CHECK(text.find("6 parts of 1536 steps of each lane, reduced and then joined") != std::string::npos);
+  CHECK(text.find("11 parts of 768 steps of each lane, reduced and then joined") != std::string::npos);
   CHECK(p.moved_bytes == p.floor_bytes);
   CHECK(p.kernels[0].plan.side == 1536 / 8);
   CHECK(planned_for(1536, 64).kernels[0].plan.pieces == 1);          // a tile
@@ -251,9 +251,9 @@ TEST_CASE("parts of sums that another kernel adds up are not joined before", "[c
   const std::string text = explain(p);
   CAPTURE(text);
   REQUIRE(p.kernels.size() == 2);
-  CHECK(text.find("6 parts of 1536 steps of each lane, reduced and then added up by a later kernel") !=
+  CHECK(text.find("11 parts of 768 steps of each lane, reduced and then added up by a later kernel") !=
         std::string::npos);
-  CHECK(p.kernels[1].read_bytes == std::int64_t{6} * 12 * 1536 * 4);
+  CHECK(p.kernels[1].read_bytes == std::int64_t{11} * 12 * 1536 * 4);
   CHECK(p.kernels[0].written_bytes == p.kernels[1].read_bytes);
   CHECK(explain(planned_for(1532)).find("reduced and then joined") != std::string::npos);  // ends in vectors
 }
