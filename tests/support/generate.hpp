@@ -79,14 +79,14 @@ inline constexpr auto gate =
     });
 
 /// Each keeps [-4, 4] within [-4.1, 4.1].
-inline constexpr auto unary_functions =
-    std::make_tuple([](auto z) { return -z; }, [](auto z) { return abs(z); }, [](auto z) { return sin(z); },
-                    [](auto z) { return cos(z); }, [](auto z) { return tanh(z); },
-                    [](auto z) { return sigmoid(z); }, [](auto z) { return softplus(z); },
-                    [](auto z) { return exp(-abs(z)); }, [](auto z) { return expm1(-abs(z)); },
-                    [](auto z) { return log(1.0 + square(z)); }, [](auto z) { return log1p(abs(z)); },
-                    [](auto z) { return sqrt(softplus(z)); }, [](auto z) { return stop_gradient(z); },
-                    activation::silu, activation::mish, activation::relu, soft_sign, bump);
+inline constexpr auto unary_functions = std::make_tuple(
+    [](auto z) { return -z; }, [](auto z) { return abs(z); }, [](auto z) { return sin(z); },
+    [](auto z) { return cos(z); }, [](auto z) { return tanh(z); }, [](auto z) { return sigmoid(z); },
+    [](auto z) { return softplus(z); }, [](auto z) { return exp(-abs(z)); },
+    [](auto z) { return expm1(-abs(z)); }, [](auto z) { return log(1.0 + square(z)); },
+    [](auto z) { return log1p(abs(z)); }, [](auto z) { return sqrt(softplus(z)); },
+    [](auto z) { return stop_gradient(silu_derivative(z)); }, activation::silu, activation::mish,
+    activation::relu, soft_sign, bump);
 inline constexpr auto binary_functions = std::make_tuple(
     [](auto p, auto q) { return 0.5 * (p + q); }, [](auto p, auto q) { return 0.5 * (p - q); },
     [](auto p, auto q) { return 0.25 * p * q; }, [](auto p, auto q) { return p / (1.0 + q * q); },
