@@ -198,6 +198,20 @@ struct ordered_memory {
   }
 };
 
+/// Captures what `take` does on a stream, and runs it there so often. Waits.
+template <class Take> void replay(const stream& queue, int times, const Take& take) {
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t captured = nullptr;
+  must(cudaStreamBeginCapture(queue.on, cudaStreamCaptureModeThreadLocal));
+  take();
+  must(cudaStreamEndCapture(queue.on, &graph));
+  must(cudaGraphInstantiate(&captured, graph, 0));
+  for (int i = 0; i < times; ++i) must(cudaGraphLaunch(captured, queue.on));
+  must(cudaStreamSynchronize(queue.on));
+  must(cudaGraphExecDestroy(captured));
+  must(cudaGraphDestroy(graph));
+}
+
 std::vector<float> fetch(const device_memory& from, std::int64_t count) {
   std::vector<float> values(static_cast<std::size_t>(count));
   must(cudaMemcpy(values.data(), from.data, values.size() * sizeof(float), cudaMemcpyDeviceToHost));
@@ -243,16 +257,8 @@ TEST_CASE("a graph replayed a thousand times on changing data", "[cuda][replay]"
       REQUIRE(bytes_for(scan, s) > 0);
       const rounds taken;
       const scandsl::cuda device{taken.queue.on, workspace.given()};
-      cudaGraph_t graph = nullptr;
-      cudaGraphExec_t replay = nullptr;
-      must(cudaStreamBeginCapture(taken.queue.on, cudaStreamCaptureModeThreadLocal));
-      taken.take(scan, s, device);
-      must(cudaStreamEndCapture(taken.queue.on, &graph));
-      must(cudaGraphInstantiate(&replay, graph, 0));
-      for (int i = 0; i < 1000; ++i) must(cudaGraphLaunch(replay, taken.queue.on));
+      replay(taken.queue, 1000, [&] { taken.take(scan, s, device); });
       const auto [count, wrong] = taken.counts();
-      must(cudaGraphExecDestroy(replay));
-      must(cudaGraphDestroy(graph));
       CHECK(count == 1000);
       CHECK(wrong == 0);
     }
@@ -281,19 +287,11 @@ TEST_CASE("sums whose parts another kernel adds up, replayed on changing data", 
     count_wrong_totals<<<1, total_case::d, 0, queue.on>>>(to.floats(), round, round + 1);
     must(cudaGetLastError());
   };
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t replay = nullptr;
-  must(cudaStreamBeginCapture(queue.on, cudaStreamCaptureModeThreadLocal));
-  take();
-  must(cudaStreamEndCapture(queue.on, &graph));
-  must(cudaGraphInstantiate(&replay, graph, 0));
-  for (int i = 0; i < 200; ++i) must(cudaGraphLaunch(replay, queue.on));
+  replay(queue, 200, take);
   for (int i = 0; i < 100; ++i) take();
   must(cudaStreamSynchronize(queue.on));
   unsigned result[2];
   must(cudaMemcpy(result, round, sizeof result, cudaMemcpyDeviceToHost));
-  must(cudaGraphExecDestroy(replay));
-  must(cudaGraphDestroy(graph));
   CHECK(result[0] == 300);
   CHECK(result[1] == 0);
 }

@@ -144,14 +144,20 @@ struct tanh_op : function<1> {
     return {g * (T(4.0) * sigmoid(twice) * sigmoid(-twice))};
   }
 };
-/// 1 / (1 + exp(-x)) without overflow on either side.
+template <class V> struct sigmoids {
+  V of_x, of_minus_x;
+};
+/// Of x and of -x, by one exponential, without overflow on either side.
+template <class V> SCANDSL_HD sigmoids<V> both_sigmoids(V x) {
+  using m = arithmetic<V>;
+  const V small = m::exp(-m::abs(x)), larger_half = V(1) / (V(1) + small), smaller_half = small * larger_half;
+  const auto positive = x >= V(0);
+  return {m::select(positive, larger_half, smaller_half), m::select(positive, smaller_half, larger_half)};
+}
+/// 1 / (1 + exp(-x)).
 struct sigmoid_op : function<1> {
   static constexpr std::string_view name = "sigmoid", symbol = "sigmoid", latex = "\\sigma";
-  template <class V> SCANDSL_HD static V value(V x) {
-    using m = arithmetic<V>;
-    const V small = m::exp(-m::abs(x)), larger_half = V(1) / (V(1) + small);
-    return m::select(x >= V(0), larger_half, small * larger_half);
-  }
+  template <class V> SCANDSL_HD static V value(V x) { return both_sigmoids(x).of_x; }
   template <class T> static constexpr one<T> pullback(T g, T x, T y) { return {g * (y * sigmoid(-x))}; }
 };
 /// log(1 + exp(x)) without overflow.
@@ -205,13 +211,9 @@ struct silu_derivative_op : function<1> {
                                     latex = "\\operatorname{silu}'";
   template <class V> SCANDSL_HD static V value(V x) {
     using m = arithmetic<V>;
-    const V small = m::exp(-m::abs(x)), larger_half = V(1) / (V(1) + small),
-            smaller_half = small * larger_half;
-    const auto positive = x >= V(0);
-    const V of_x = m::select(positive, larger_half, smaller_half),
-            of_minus_x = m::select(positive, smaller_half, larger_half);
+    const sigmoids<V> both = both_sigmoids(x);
     const V bounded = m::minimum(m::maximum(x, m::constant(-saturated)), m::constant(saturated));
-    return of_x * (bounded * of_minus_x + V(1));
+    return both.of_x * (bounded * both.of_minus_x + V(1));
   }
   template <class T> static constexpr one<T> pullback(T g, T x, T) {
     const T of_x = sigmoid(x), of_minus_x = sigmoid(-x);

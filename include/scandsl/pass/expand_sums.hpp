@@ -103,7 +103,8 @@ struct linear_sums {
 };
 /// The factors of a product of any depth, but for its sign.
 struct factor_list {
-  fixed_list<node_id, 16> factors;
+  static constexpr int most = 16;
+  fixed_list<node_id, most> factors;
   bool negative = false, complete = true;
 
   constexpr factor_list(const program& p, node_id product) { add(p, product); }
@@ -116,7 +117,7 @@ struct factor_list {
     } else if (is_apply<primitive::multiply_op>(n)) {
       add(p, n.operand[0]);
       add(p, n.operand[1]);
-    } else if (factors.count < 16) {
+    } else if (factors.count < most) {
       factors.push_back(id);
     } else {
       complete = false;

@@ -86,9 +86,12 @@ using walked_strip_of = std::conditional_t<K::group::only_rows, row_of<K, whole_
 template <class K>
 using walked_row_of = std::conditional_t<K::group::only_strips, strip_of<K>, row_of<K, whole_warps>>;
 
-/// Overlaps: a kernel of sums may begin while the one before it ends.
+/// From compute capability 9.0 on, as clusters.
+inline bool launches_overlap(const cuda_device& device) { return device.cluster_blocks > 1; }
+
+/// May_overlap: a kernel of sums begins while the launch before it ends.
 template <class K, class Arrangement>
-void launch_walk(typename K::arguments& a, cudaStream_t stream, bool overlaps = false) {
+void launch_walk(typename K::arguments& a, cudaStream_t stream, bool may_overlap = false) {
   const std::int64_t blocks = Arrangement::blocks(a) * (a.pieces.joins ? 1 : a.pieces.count);
   if (blocks == 0) return;
   if (blocks > 0x7fffffff) throw cuda_error("at most 2^31 - 1 blocks", message(blocks), "run it in parts");
@@ -103,11 +106,13 @@ void launch_walk(typename K::arguments& a, cudaStream_t stream, bool overlaps = 
   std::size_t shared =
       std::max(walk::exchange_bytes(a.lane_threads), runner<K, Arrangement>::exchange_bytes(a.lane_threads));
   void (*kernel)(const typename K::arguments) = nullptr;
+  bool overlaps = false;
   if constexpr (!tile_policy<K>::streams) {
     kernel = walk_kernel<K, walked_strip_of<K>, walked_row_of<K>>;
   } else if constexpr (tile_policy<K>::sums_scratch) {
     kernel = stream_kernel<fast, fast_arrangement>;
     shared += 2 * walk::stage_bytes;
+    overlaps = may_overlap;
   } else {
     a.one_tile = runs_one_tile<Arrangement>(a);
     if constexpr (Arrangement::has_streams) {
@@ -246,7 +251,7 @@ void launch_pieces(const typename K::arguments& a, piece_arguments of, const cud
     launch_kernel(piece_kernel<K, piece_strip_of<K>>, shape, stream, a, of);
   }
   of.folds = false;
-  shape.overlaps = device.cluster_blocks > 1;  // from compute capability 9.0 on, as clusters
+  shape.overlaps = launches_overlap(device);
   launch_kernel(piece_kernel<K, piece_strip_of<K>>, shape, stream, a, of);
 }
 

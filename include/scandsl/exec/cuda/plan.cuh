@@ -94,12 +94,13 @@ template <const program& P, class... B> cuda_plan plan(const cuda_device& device
                 using producer = cuda_detail::kernel_for<P, summed.producer, C, types>;
                 cuda_kernel_summary& by = result.kernels[summed.producer];
                 if (parts_lie_as(by.plan, summed.there, cuda_detail::tile_shape<producer>())) {
-                  const auto t = static_cast<std::size_t>(summed.tensor);
-                  by.plan.leaves_parts = true;
-                  const std::int64_t one = detail::bytes_of(part.tensors[t].view);
+                  const erased_view& sums = part.tensors[static_cast<std::size_t>(summed.tensor)].view;
+                  const std::int64_t joined = detail::bytes_of(sums);
                   take_parts(part, summed.tensor, by.plan);
-                  by.written_bytes += detail::bytes_of(part.tensors[t].view) - one;
-                  result.moved_bytes += detail::bytes_of(part.tensors[t].view) - one;
+                  const std::int64_t more = detail::bytes_of(sums) - joined;
+                  by.plan.leaves_parts = true;
+                  by.written_bytes += more;
+                  result.moved_bytes += more;
                 }
               }
               result.kernels.push_back(cuda_detail::summarise<cuda_detail::kernel_for<P, K, C, types>>(

@@ -105,8 +105,7 @@ public:
       const int launches =
           plan.pieces > 1 ? launch_of_fold<typename K::group>(sweep_count<typename K::group>) + 1 : 1;
       for (arguments.pieces.launch = 0; arguments.pieces.launch < launches; ++arguments.pieces.launch) {
-        launch_walk<K, A>(arguments, stream,
-                          policy::sums_scratch && policy::streams && device.cluster_blocks > 1);
+        launch_walk<K, A>(arguments, stream, launches_overlap(device));
         if (arguments.pieces.launch + 1 < launches) launch_join<K, A>(arguments, stream);
       }
     });

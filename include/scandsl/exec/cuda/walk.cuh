@@ -301,7 +301,7 @@ __global__ void __launch_bounds__(Arrangement::threads, Arrangement::blocks_resi
     stream_kernel(const __grid_constant__ typename K::arguments a) {
   extern __shared__ __align__(16) unsigned char shared[];
   if (joins_pieces<K, Arrangement>(a, shared)) return;
-  wait_for_last();
+  wait_for_last();  // sums may have begun before what they add up is there
   runner<K, Arrangement> all(a, shared);
   if (Arrangement::streams_one_tile && a.one_tile)
     all.run_one_tile();
