@@ -83,6 +83,8 @@ SPILLS = [
     ("decayed_sum.gradient_* stream row* ragged", 264),
     # Two operands of 32 elements a thread wait in registers.
     ("decayed_sum *16 stream row*", 4),
+    # The decays of 32 elements wait, too, for what has been folded to be gone through again.
+    ("decayed_sum *16 stream strip*", 12),
     ("decayed_sum.gradient_without_decay bfloat16 stream row*", 64),
     ("decayed_sum.gradient_without_decay_per_lane * stream strip*", 12),
     ("decayed_sum.program_per_lane * stream strip*", 12),

@@ -79,13 +79,20 @@ template <class Group, int S> struct remembered_nodes {
 constexpr bool is_costly(const node& n) {
   return n.op == opcode::apply && n.function >= primitive::index<primitive::exp_op> && !is_integer(n);
 }
+/// Whether tiles are gone through again once the first sweep has folded them: by later sweeps, or by itself
+/// where it writes.
+template <class Group>
+inline constexpr bool folds_and_goes_again =
+    Group::plan.sweeps > 1
+        ? is_replayed<Group>(0)
+        : Group::plan.sweeps == 1 && Group::value.scans.count > 0 && Group::plan.sweep[0].stores.count > 0;
 /// Nodes with exponentials and the like that no scan comes before, where the first sweep folds with them and
-/// later ones need them again: the outermost.
+/// they are needed again: the outermost.
 template <class Group> struct common_nodes {
   static constexpr node_list list = [] {
     node_list nodes;
     const program& p = Group::value;
-    if (Group::plan.sweeps < 2 || !is_replayed<Group>(0)) return nodes;
+    if (!folds_and_goes_again<Group>) return nodes;
     const auto& from = Group::plan.aggregate[0].from;
     bool costly[max_nodes] = {}, inner[max_nodes] = {};
     for (int i = 0; i < p.nodes.count; ++i) {
@@ -105,7 +112,7 @@ template <class Group> struct common_nodes {
           if (o != no_node) inner[o] = true;
     }
     for (int i = 0; i < p.nodes.count; ++i) {
-      bool again = false;
+      bool again = Group::plan.sweeps == 1 && Group::plan.sweep[0].from[i] == source::computed;
       for (int s = 1; s < Group::plan.sweeps; ++s)
         again = again || Group::plan.sweep[s].from[i] == source::computed ||
                 Group::plan.aggregate[s].from[i] == source::computed;
@@ -192,13 +199,14 @@ template <class Group> struct shared_nodes {
   static constexpr node_list list = sharing_of<Group>.nodes;
 };
 
-/// Log-sums of whose elements a tile leaves the exponentials in registers, for later sweeps that go through
-/// it again: as numbers of scans.
+/// Log-sums of whose elements a tile's fold leaves the exponentials in registers, for what goes through it
+/// again: the same sweep, which writes, and later ones. As numbers of scans.
 template <class Group> struct kept_exponentials {
   static constexpr node_list list = [] {
     node_list scans;
     for (int i = 0; i < Group::value.scans.count; ++i)
-      if (Group::value.scans[i].log_sum && is_replayed<Group>(Group::plan.sweep_of_scan[i]))
+      if (Group::value.scans[i].log_sum &&
+          (is_replayed<Group>(Group::plan.sweep_of_scan[i]) || Group::plan.sweeps == 1))
         scans.push_back(i);
     return scans;
   }();

@@ -259,8 +259,7 @@ __device__ __forceinline__ bool overflows(const states<Group, C>& carry, const s
   if constexpr (Joined > 1)
     for_components<Group, Holder, Framed>([&]<int S, int K>(index_constant<S>, index_constant<K>) {
       if constexpr (is_factor<Group, S, K>) {
-        const C own = std::get<K>(state_of<S>(stretch));
-        growing = growing | (own > C(1)) | (own < C(-1));
+        growing = growing | (arithmetic<C>::abs(std::get<K>(state_of<S>(stretch))) > C(1));
       }
     });
   for_components<Group, Holder, Framed>([&]<int S, int K>(index_constant<S>, index_constant<K>) {
@@ -270,14 +269,14 @@ __device__ __forceinline__ bool overflows(const states<Group, C>& carry, const s
       suspect = suspect | !(own < C(largest_sum<C>));
     } else if constexpr (scale_of<Group, S> >= 0) {  // what multiplies it may be 0 (frame_form::vanishing)
       const C limit = C(largest_scaled_sum);
-      suspect = suspect | !((own < limit) & (own > -limit)) | !((before < limit) & (before > -limit));
+      suspect = suspect | !(arithmetic<C>::abs(own) < limit) | !(arithmetic<C>::abs(before) < limit);
     } else if constexpr (scales<Group, S> && identity - identity == 0.0) {
       bool fits = own - own == C(0);
       if constexpr (Joined > 1) {
         constexpr bool factor = is_factor<Group, S, K>;
         const C limit = growing ? static_cast<C>(largest_joined<C, Joined>(factor, true))
                                 : static_cast<C>(largest_joined<C, Joined>(factor, false));
-        fits = (own <= limit) & (own >= -limit);
+        fits = arithmetic<C>::abs(own) <= limit;
       }
       const bool carried = !is_live<Group, S, K> || before - before == C(0);
       suspect = suspect | (!fits & carried) | (!carried & (before == before));  // no branches

@@ -50,11 +50,15 @@ __device__ __forceinline__ void copy_16_async(std::uint32_t to, const void* from
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 /// Has the copy engine copy to shared memory, at most 16 bytes at a time.
-template <int Bytes> __device__ __forceinline__ void copy_async(unsigned char* to, const void* from) {
-  constexpr int piece = Bytes < 16 ? Bytes : 16;
+template <int Bytes> __device__ __forceinline__ void copy_async(std::uint32_t to, const void* from) {
+  if constexpr (Bytes % 16 == 0) {
 #pragma unroll
-  for (int at = 0; at < Bytes; at += piece)
-    __pipeline_memcpy_async(to + at, static_cast<const unsigned char*>(from) + at, piece);
+    for (int at = 0; at < Bytes; at += 16)
+      copy_16_async(to + static_cast<std::uint32_t>(at), static_cast<const unsigned char*>(from) + at);
+  } else {
+    static_assert(Bytes == 4 || Bytes == 8);
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from), "n"(Bytes) : "memory");
+  }
 }
 
 template <int I, class Held> struct held_slot {
@@ -75,7 +79,8 @@ template <int I, class Held> __device__ __forceinline__ const Held& held_of(cons
 /// Which steps that do not exist leave a scan as it is.
 enum class tile_mask { none, runs, steps };
 
-/// One run of a tile, and what earlier sweeps computed at its steps.
+/// One run of a tile, and what earlier sweeps computed at its steps. Keeps: what the tile holds of its folds
+/// is there.
 template <class Tile, bool Keeps = true> struct replayed_run {
   using C = typename Tile::C;
   static constexpr int count = size_of_list<replayed_nodes<typename Tile::group>>;
@@ -100,8 +105,8 @@ template <class Tile, bool Keeps = true> struct replayed_run {
   __device__ __forceinline__ C remembered(int number, int run, int step) const {
     return tile.remembered[number][run][step];
   }
-  static constexpr bool keeps_exponentials = Tile::keeps_exponentials, fills_missing = Tile::fills_missing,
-                        has_parts = Tile::has_parts;
+  static constexpr bool fills_missing = Tile::fills_missing, has_parts = Tile::has_parts;
+  static constexpr bool keeps_exponentials = Keeps && Tile::keeps_exponentials;
   static constexpr bool keeps_common = Keeps && Tile::keeps_common,
                         keeps_shared = Keeps && Tile::keeps_shared;
   __device__ __forceinline__ C shared(int number, int run, int step) const {
@@ -146,9 +151,13 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
   static constexpr int remembered_count = most_remembered<group>;
   C remembered[remembered_count > 0 ? remembered_count : 1][runs][length];
   /// The exponentials of log-sums' elements, as their fold left them; in fewer registers they are computed
-  /// again.
+  /// again. (Along rows of a single sweep compilers see it for themselves.)
   static constexpr int exponential_count = size_of_list<kept_exponentials<group>>;
-  static constexpr bool keeps_exponentials = exponential_count > 0 && runs* length <= 32;
+  static constexpr bool several_sweeps = sweep_count<group> > 1;
+  static constexpr bool keeps_exponentials = exponential_count > 0 &&
+                                             (several_sweeps ? runs * length <= 32
+                                                             : runs * length <= 64 && Place::vector_is_step &&
+                                                                   !Anywhere && !rolled);
   mutable C exponential[keeps_exponentials ? exponential_count : 1][runs][length];
 
   static constexpr int common_count = size_of_list<common_nodes<group>>;
@@ -239,8 +248,10 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
                                                        if (exists) copy_16_async(to, at);
                                                      });
         if (!this->whole(t)) return;
+        const std::uint32_t own = shared_address(stage + stage_offset<I> + own_in_stage<I>(0));
         for_each_place<T>(t, [&](int v, bool exists, auto* at) {
-          if (exists) copy_async<vector_bytes<I>>(stage + stage_offset<I> + own_in_stage<I>(v), at);
+          const auto to = own + static_cast<std::uint32_t>(v * Place::threads * vector_bytes<I>);
+          if (exists) copy_async<vector_bytes<I>>(to, at);
         });
       }
     });
@@ -345,20 +356,20 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
       output_slots<std::make_integer_sequence<int, stage_of<group, stage_kind::sweep, Q>.stores.count>, Q>;
 
   /// Walks every run from the states before it, writes the outputs of sweep Q and adds what is tallied to
-  /// what the thread has of the run's lane.
-  template <int Q, bool Framed, bool Back = false>
+  /// what the thread has of the run's lane. Folded: this tile has been folded before.
+  template <int Q, bool Framed, bool Back = false, bool Folded = several_sweeps>
   __device__ __forceinline__ void finish(const states<group, C> (&before)[runs],
                                          states<group, C> (&tally)[Place::lane_count]) {
     if constexpr (finishes<Q>) {
       outputs<Q> written;
-      compute<Q, Framed, Back>(before, tally, written);
+      compute<Q, Framed, Back, Folded>(before, tally, written);
       write_all<Q>(written);
     }
   }
   /// Whether sweep Q writes or tallies anything.
   template <int Q> static constexpr bool finishes = outputs_of<Q> > 0 || has_tallies<group, Q>;
   /// As finish, of outputs that are not written yet.
-  template <int Q, bool Framed, bool Back>
+  template <int Q, bool Framed, bool Back, bool Folded = several_sweeps>
   __device__ __forceinline__ void compute(const states<group, C> (&before)[runs],
                                           states<group, C> (&tally)[Place::lane_count],
                                           outputs<Q>& written) const {
@@ -371,7 +382,7 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
         state[run] = before[run];
         set_identity<group, tallies_in<group, Q>>(state[run]);
       }
-      walk_vectors<Q, Framed, Back>(before, state, written);
+      walk_vectors<Q, Framed, Back, false, Folded>(before, state, written);
 #pragma unroll
       for (int run = 0; run < runs; ++run) add_tallies<Q>(run, state[run], tally);
     }
@@ -386,7 +397,7 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
   template <bool Framed, bool Masked, class Fits>
   __device__ __forceinline__ bool walk(states<group, C> (&state)[runs], Fits&& fits) {
     outputs<0> written;
-    walk_vectors<0, Framed, false, Masked>(state, state, written);
+    walk_vectors<0, Framed, false, Masked, false>(state, state, written);
     if (!fits(state)) return false;
     write_all<0>(written);
     return true;
@@ -406,9 +417,10 @@ private:
   }
 
   /// Computes anew what sweep Later uses of earlier ones.
-  template <int Later, bool Framed>
-  __device__ __forceinline__ replayed_run<tile> replay(int run, const states<group, C>& before) const {
-    replayed_run<tile> known(*this);
+  template <int Later, bool Framed, bool Folded = true>
+  __device__ __forceinline__ replayed_run<tile, Folded> replay(int run,
+                                                               const states<group, C>& before) const {
+    replayed_run<tile, Folded> known(*this);
     for_each_index(std::make_integer_sequence<int, Later>{}, [&]<int Q>(index_constant<Q>) {
       if constexpr (replays<group>(Later, Q))
         with_heading<group, Q>(this->thread.a, [&]<bool Back>(std::bool_constant<Back>) {
@@ -437,25 +449,24 @@ private:
     });
   }
   /// Framed: where nothing is left to others, every step is masked; so it is where Masked says so.
-  template <int Q, bool Framed, bool Back, bool Masked = false, class Uniforms, class Variables>
-  __device__ __forceinline__ void step_of(Uniforms& u, Variables& v, const replayed_run<tile>& here, int run,
-                                          int step, states<group, C>& state,
+  template <int Q, bool Framed, bool Back, bool Masked = false, class Uniforms, class Variables, class Run>
+  __device__ __forceinline__ void step_of(Uniforms& u, Variables& v, const Run& here, int run, int step,
+                                          states<group, C>& state,
                                           rotation<K, stage_kind::sweep, Q, length>& rotating) const {
     const bool advances = !Masked && (!Back || (Framed && !has_parts));
     sweep_stage<Q>::evaluate(
         u, v,
-        rotated_memory<memory_of_sweep<Q, Framed>, rotation<K, stage_kind::sweep, Q, length>>{
+        rotated_memory<memory_of_sweep<Q, Framed, Run>, rotation<K, stage_kind::sweep, Q, length>>{
             {here, run, step, state, advances || has_step(run, step)}, rotating});
     rotating.advance();
   }
-  template <int Q, bool Framed>
-  using memory_of_sweep = step_memory<K, stage_kind::sweep, Q, 0, Framed, replayed_run<tile>>;
+  template <int Q, bool Framed, class Run = replayed_run<tile>>
+  using memory_of_sweep = step_memory<K, stage_kind::sweep, Q, 0, Framed, Run>;
   /// Starts rotations where the runs from `first` on begin, or where the sweep goes Back, end. `known`: the
   /// first of them, and how far it is to the next.
-  template <class Memory, bool Back, class Rotations, class Uniforms>
+  template <class Memory, bool Back, class Rotations, class Uniforms, class Run>
   static __device__ __forceinline__ void rotate(Rotations& rotations, Uniforms& u, int first,
-                                                const replayed_run<tile>* known, int apart,
-                                                states<group, C>& unused) {
+                                                const Run* known, int apart, states<group, C>& unused) {
     constexpr int one = Back ? length - 1 : 0, other = Back ? length - 2 : 1;
     start_rotations(
         rotations, u, [&](int i) { return Memory{known[i * apart], first + i, one, unused}; },
@@ -463,21 +474,23 @@ private:
   }
 
   /// Computes the outputs of sweep Q vector by vector, from `state` on.
-  template <int Q, bool Framed, bool Back, bool Masked = false>
+  template <int Q, bool Framed, bool Back, bool Masked, bool Folded>
   __device__ __forceinline__ void walk_vectors(const states<group, C> (&before)[runs],
                                                states<group, C> (&state)[runs], outputs<Q>& written) const {
     auto u = sweep_stage<Q>::evaluate_uniforms(this->thread.a.parameters);
+    using run_type = replayed_run<tile, Folded>;
+    using memory = memory_of_sweep<Q, Framed, run_type>;
     rotation<K, stage_kind::sweep, Q, length> rotating[runs];
     if constexpr (Place::vector_is_step) {
-      const replayed_run<tile> none(*this);
-      rotate<memory_of_sweep<Q, Framed>, Back>(rotating, u, 0, &none, 0, state[0]);
+      const run_type none(*this);
+      rotate<memory, Back>(rotating, u, 0, &none, 0, state[0]);
     }
     for_count<rolled_vectors, vectors>([&](int i) {
       const int v = Back ? vectors - 1 - i : i, first_run = Place::run_of(v, 0);
-      const replayed_run<tile> here = replay<Q, Framed>(first_run, before[first_run]);
+      const run_type here = replay<Q, Framed, Folded>(first_run, before[first_run]);
       if constexpr (!Place::vector_is_step) {
         rotation<K, stage_kind::sweep, Q, length> of_run[1];
-        rotate<memory_of_sweep<Q, Framed>, Back>(of_run, u, first_run, &here, 0, state[first_run]);
+        rotate<memory, Back>(of_run, u, first_run, &here, 0, state[first_run]);
         rotating[first_run] = of_run[0];
       }
       C out[outputs_of<Q> > 0 ? outputs_of<Q> : 1][width];

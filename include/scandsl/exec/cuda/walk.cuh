@@ -256,7 +256,7 @@ private:
     states<group, C> before[runs];
     if (!base::template scan_fast<0, Total, false>(now, before, at == 0)) return false;
     leave_carries(at, before);
-    if (writes) now.template finish<0, true>(before, threads.thread.carry);
+    if (writes) now.template finish<0, true, false, sweep_has_scans<group, 0>>(before, threads.thread.carry);
     return true;
   }
 };
