@@ -7,11 +7,15 @@ import subprocess
 from pathlib import Path
 
 
-def flags_of(build: Path, source: Path) -> list:
-    """Compiler and flags with which the CMake build folder `build` compiles `source`; no input, no output."""
+def flags_of(build: Path, source: Path, precompiled: bool = False) -> list:
+    """Compiler and flags with which the CMake build folder `build` compiles `source`; no input, no output.
+
+    precompiled: with its precompiled header. What is to compile alone must do without.
+    """
     for entry in json.loads((build / "compile_commands.json").read_text()):
         if Path(entry["file"]).resolve() == source.resolve():
-            return without_files(shlex.split(entry["command"]))
+            flags = without_files(shlex.split(entry["command"]))
+            return flags if precompiled else without_precompiled(flags)
     raise SystemExit(f"{build}/compile_commands.json does not compile {source}")
 
 
@@ -20,6 +24,14 @@ def without_files(command: list) -> list:
     if "ccache" in Path(command[0]).name:
         command = command[1:]
     return command[: command.index("-o")]
+
+
+def without_precompiled(flags: list) -> list:
+    """Drops `-include header` of a precompiled header."""
+    if "-include" not in flags:
+        return flags
+    at = flags.index("-include")
+    return [*flags[:at], *flags[at + 2 :]]
 
 
 def report(names: list, results: list, complaint: str, what: str) -> int:
