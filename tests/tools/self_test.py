@@ -8,6 +8,7 @@ from pathlib import Path
 import compile_fail
 import cpu_instructions
 import include_direction
+import syntax
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 import check_docs  # noqa: E402
@@ -42,6 +43,13 @@ class CpuInstructions(unittest.TestCase):
             self.assertEqual(len(found), 1)
         del right["lrpe_cosine"]
         self.assertEqual(len(cpu_instructions.complaints({**right, "another": 1.0})), 2)
+
+
+class Flags(unittest.TestCase):
+    def test_what_compiles_alone_has_no_precompiled_header(self):
+        flags = ["g++", "-O2", "-Winvalid-pch", "-include", "cmake_pch.hxx"]
+        self.assertEqual(syntax.without_precompiled([*flags, "-MD"]), ["g++", "-O2", "-Winvalid-pch", "-MD"])
+        self.assertEqual(syntax.without_precompiled(["g++", "-O2"]), ["g++", "-O2"])
 
 
 class IncludeDirection(Tree):

@@ -79,20 +79,18 @@ template <class Group, int S> struct remembered_nodes {
 constexpr bool is_costly(const node& n) {
   return n.op == opcode::apply && n.function >= primitive::index<primitive::exp_op> && !is_integer(n);
 }
-/// Whether tiles are gone through again once the first sweep has folded them: by later sweeps, or by itself
-/// where it writes.
-template <class Group>
-inline constexpr bool folds_and_goes_again =
-    Group::plan.sweeps > 1
-        ? is_replayed<Group>(0)
-        : Group::plan.sweeps == 1 && Group::value.scans.count > 0 && Group::plan.sweep[0].stores.count > 0;
+/// Whether what a tile's fold leaves for sweep S is kept: for later sweeps that go through the tile again, or
+/// where there are none for the sweep itself, which writes.
+template <class Group> constexpr bool keeps_folds(int s) {
+  return Group::plan.sweeps == 1 || is_replayed<Group>(s);
+}
 /// Nodes with exponentials and the like that no scan comes before, where the first sweep folds with them and
 /// they are needed again: the outermost.
 template <class Group> struct common_nodes {
   static constexpr node_list list = [] {
     node_list nodes;
     const program& p = Group::value;
-    if (!folds_and_goes_again<Group>) return nodes;
+    if (!keeps_folds<Group>(0)) return nodes;
     const auto& from = Group::plan.aggregate[0].from;
     bool costly[max_nodes] = {}, inner[max_nodes] = {};
     for (int i = 0; i < p.nodes.count; ++i) {
@@ -205,8 +203,7 @@ template <class Group> struct kept_exponentials {
   static constexpr node_list list = [] {
     node_list scans;
     for (int i = 0; i < Group::value.scans.count; ++i)
-      if (Group::value.scans[i].log_sum &&
-          (is_replayed<Group>(Group::plan.sweep_of_scan[i]) || Group::plan.sweeps == 1))
+      if (Group::value.scans[i].log_sum && keeps_folds<Group>(Group::plan.sweep_of_scan[i]))
         scans.push_back(i);
     return scans;
   }();

@@ -262,7 +262,7 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
                    [&]<int I>(index_constant<I>) { load_one<I, true>(stage); });
   }
   /// Steps that do not exist hold 0, and what a log-sum takes -inf, so that sums need no masks (vanishes).
-  static constexpr bool fills_missing = Place::vector_is_step && sweep_count<group> > 1 && !Anywhere;
+  static constexpr bool fills_missing = Place::vector_is_step && several_sweeps && !Anywhere;
   template <int I, class E> static __device__ __forceinline__ packed<E, width> nothing() {
     packed<E, width> vector{};
     if constexpr (fills_missing && is_filled_low<group>(I))
@@ -547,8 +547,7 @@ private:
 
   /// Where instructions are what takes the time, in programs of several sweeps, and in rows, tiles that have
   /// all vectors are asked once; a copy's two ways to load strips would take longer than the questions.
-  static constexpr bool asks_once = !rolled && vectors > 1 &&
-                                    (sweep_count<group> > 1 || !Place::vector_is_step);
+  static constexpr bool asks_once = !rolled && vectors > 1 && (several_sweeps || !Place::vector_is_step);
   /// Calls f(v, whether it has vector v); it has the first ones.
   template <class F> __device__ __forceinline__ void for_each_vector(F&& f) const {
     if (asks_once && this->has_all())
