@@ -91,8 +91,8 @@ TEST_CASE("products of linear cross entropy are right in blocks, of any number o
   unsigned seed = 31;
   for (const dtype type : {dtype::float32, dtype::float64, dtype::bfloat16})
     for (const auto& [tokens, classes, features] :
-         {std::tuple{1, 4099, 600}, {257, 33, 1029}, {65, 1031, 129}, {130, 1, 8200}})
-      for (const int threads : {1, 2, 3, 6, 7}) {
+         {std::tuple{1, 2051, 300}, {257, 33, 1029}, {65, 1031, 129}, {130, 1, 3100}})
+      for (const unsigned layout_seed : {0U, 1U}) {
         lce_case c;
         c.type = type;
         c.tokens = {tokens};
@@ -100,13 +100,14 @@ TEST_CASE("products of linear cross entropy are right in blocks, of any number o
         c.features = features;
         c.chunk = 129;
         c.logit_scale = 0.1;
-        for (const unsigned layout_seed : {0U, 1U}) {
-          c.layout_seed = layout_seed;
-          lce_operands o(c, ++seed);
+        c.layout_seed = layout_seed;
+        const results expected = lce_operands(c, ++seed).expected_with_unit_cotangents();
+        for (const int threads : {1, 2, 3, 6, 7}) {
+          lce_operands o(c, seed);
           o.threads = threads;
           o.run_with_gradients();
           INFO(c << ", " << threads << " threads");
-          CHECK(wrong(o, o.expected_with_unit_cotangents(), true, true) == "");
+          CHECK(wrong(o, expected, true, true) == "");
         }
       }
 }

@@ -53,7 +53,12 @@ public:
 private:
   std::int64_t count() const;
   /// Of the element at a row-major position.
-  std::size_t byte_of(std::int64_t position) const;
+  std::int64_t element_of(std::int64_t position) const;
+  /// f(position, the element's first byte), in row-major order.
+  template <class F> void for_each_element(F f) const {
+    const std::size_t size = size_of(type_);
+    for (std::int64_t i = 0, n = count(); i < n; ++i) f(i, static_cast<std::size_t>(element_of(i)) * size);
+  }
 
   dtype type_;
   std::vector<std::int64_t> extents_;
@@ -150,46 +155,47 @@ inline std::int64_t memory_block::count() const {
   return std::accumulate(extents_.begin(), extents_.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-inline std::size_t memory_block::byte_of(std::int64_t position) const {
+inline std::int64_t memory_block::element_of(std::int64_t position) const {
   std::int64_t element = first_;
   for (std::size_t a = axes_.size(); a-- > 0;) {
     std::int64_t index = position % extents_[a];
     position /= extents_[a];
     for (int d = axes_[a].size(); d-- > 0;) {
-      element += index % axes_[a][d].extent * axes_[a][d].stride;
-      index /= axes_[a][d].extent;
+      const auto [extent, stride] = axes_[a][d];
+      element += index % extent * stride;
+      index /= extent;
     }
   }
-  return static_cast<std::size_t>(element) * size_of(type_);
+  return element;
 }
 
 inline void memory_block::write(const std::vector<double>& values) {
-  for (std::int64_t i = 0; i < count(); ++i)
-    visit_dtype(type_, [&]<class T>(std::type_identity<T>) {
+  visit_dtype(type_, [&]<class T>(std::type_identity<T>) {
+    for_each_element([&](std::int64_t i, std::size_t byte) {
       const T element = static_cast<T>(values[static_cast<std::size_t>(i)]);
-      std::memcpy(bytes_.data() + byte_of(i), &element, sizeof(T));
+      std::memcpy(bytes_.data() + byte, &element, sizeof(T));
     });
+  });
   written_ = bytes_;
 }
 
 inline std::vector<double> memory_block::read() const {
-  std::vector<double> values;
-  for (std::int64_t i = 0; i < count(); ++i)
-    visit_dtype(type_, [&]<class T>(std::type_identity<T>) {
+  std::vector<double> values(static_cast<std::size_t>(count()));
+  visit_dtype(type_, [&]<class T>(std::type_identity<T>) {
+    for_each_element([&](std::int64_t i, std::size_t byte) {
       T element;
-      std::memcpy(&element, bytes_.data() + byte_of(i), sizeof(T));
-      values.push_back(static_cast<double>(element));
+      std::memcpy(&element, bytes_.data() + byte, sizeof(T));
+      values[static_cast<std::size_t>(i)] = static_cast<double>(element);
     });
+  });
   return values;
 }
 
 inline bool memory_block::is_intact_around() const {
-  std::vector<bool> covered(bytes_.size());
-  for (std::int64_t i = 0; i < count(); ++i)
-    for (std::size_t k = 0; k < size_of(type_); ++k) covered[byte_of(i) + k] = true;
-  for (std::size_t i = 0; i < bytes_.size(); ++i)
-    if (!covered[i] && bytes_[i] != detail::untouched) return false;
-  return true;
+  memory_of<std::byte> around = bytes_;
+  for_each_element(
+      [&](std::int64_t, std::size_t byte) { std::fill_n(&around[byte], size_of(type_), detail::untouched); });
+  return around == memory_of<std::byte>(around.size(), detail::untouched);
 }
 
 /// `value` rounded to a floating-point element type.

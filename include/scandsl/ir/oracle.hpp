@@ -55,6 +55,7 @@ public:
 
 private:
   using values = std::vector<double>;
+  using state = std::array<double, static_cast<std::size_t>(max_components)>;  ///< of a scan, at one place
   static constexpr std::size_t slot(std::int64_t i) { return static_cast<std::size_t>(i); }
 
   /// Every component of one scan: before and after each position, and after the last one.
@@ -71,7 +72,12 @@ private:
     return given.size() < name_capacity ? make_name(given) : name{};
   }
   std::string shown(int axis) const { return text(program_.axes[axis]); }
-  bool bound(const tensor_decl& declared) const { return inputs_.count(text(declared.id)) != 0; }
+  /// What a tensor is bound to; null if it is not.
+  const oracle_tensor* given(const tensor_decl& declared) const {
+    const auto found = inputs_.find(text(declared.id));
+    return found == inputs_.end() ? nullptr : &found->second;
+  }
+  bool bound(const tensor_decl& declared) const { return given(declared) != nullptr; }
 
   void check_names() const {
     const auto unknown = [](const std::string& given) {
@@ -187,13 +193,12 @@ private:
   void evaluate(int id) {
     const node& n = program_.nodes[id];
     values& result = values_[slot(id)];
+    result.reserve(count(n.axes));
     const auto component = slot(n.component);
     switch (n.op) {
     case opcode::constant: result = {n.value}; return;
     case opcode::parameter: result = {number(program_.parameters[n.target])}; return;
-    case opcode::load:
-      for_each_position(n.axes, [&](const auto& at) { result.push_back(read(n, at)); });
-      return;
+    case opcode::load: read(n, result); return;
     case opcode::apply:
       for_each_position(n.axes, [&](const auto& at) {
         result.push_back(applied(n, [&](node_id operand) { return value(operand, at); }));
@@ -204,9 +209,7 @@ private:
                         [&](const auto& at) { result.push_back(static_cast<double>(at[slot(n.target)])); });
       return;
     case opcode::extent: result = {static_cast<double>(extent(n.target))}; return;
-    case opcode::gather:
-      for_each_position(n.axes, [&](const auto& at) { result.push_back(gathered(n, at)); });
-      return;
+    case opcode::gather: gather(n, result); return;
     case opcode::carry: result = scanned(n.target).carry[component]; return;
     case opcode::scan: result = scanned(n.target).scan[component]; return;
     case opcode::last: result = scanned(n.target).last[component]; return;
@@ -236,16 +239,25 @@ private:
     return declared.fallback;
   }
 
-  double read(const node& n, const oracle_position& at) const {
+  void read(const node& n, values& result) const {
     const tensor_decl& declared = program_.tensors[n.target];
-    if (!bound(declared)) return declared.fallback;
-    return inputs_.at(text(declared.id)).values[declared_offset(declared, at)];
+    const oracle_tensor* const input = given(declared);
+    for_each_position(n.axes, [&](const auto& at) {
+      result.push_back(input ? input->values[declared_offset(declared, at)] : declared.fallback);
+    });
+  }
+
+  void gather(const node& n, values& result) const {
+    const tensor_decl& declared = program_.tensors[n.target];
+    const oracle_tensor* const input = given(declared);
+    for_each_position(n.axes, [&](const auto& at) {
+      result.push_back(input ? gathered(n, declared, *input, at) : declared.fallback);
+    });
   }
 
   /// A tensor's element at computed positions; 0 outside.
-  double gathered(const node& n, oracle_position at) const {
-    const tensor_decl& declared = program_.tensors[n.target];
-    if (!bound(declared)) return declared.fallback;
+  double gathered(const node& n, const tensor_decl& declared, const oracle_tensor& input,
+                  oracle_position at) const {
     const oracle_position here = at;
     for (int i = 0, from = 0; i < declared.axes.count; ++i) {
       if ((n.function >> i & 1U) == 0) continue;
@@ -253,7 +265,7 @@ private:
       if (position < 0 || position >= static_cast<double>(extent(declared.axes[i]))) return 0.0;
       at[slot(declared.axes[i])] = static_cast<std::int64_t>(position);
     }
-    return inputs_.at(text(declared.id)).values[declared_offset(declared, at)];
+    return input.values[declared_offset(declared, at)];
   }
 
   std::size_t declared_offset(const tensor_decl& declared, const oracle_position& at) const {
@@ -299,9 +311,9 @@ private:
     return nodes;
   }
 
-  values combined(const scan_decl& s, const std::vector<int>& nodes, const values& left,
-                  const values& right) const {
-    std::vector<double> inside(values_.size());
+  /// `inside` has a place for every node.
+  state combined(const scan_decl& s, const std::vector<int>& nodes, const state& left, const state& right,
+                 values& inside) const {
     const auto read = [&](node_id id) {
       return inside_combine_[slot(id)] ? inside[slot(id)] : value(id, {});
     };
@@ -312,18 +324,18 @@ private:
                          : n.op == opcode::right ? right[component]
                                                  : applied(n, read);
     }
-    values state;
-    for (int k = 0; k < s.components; ++k) state.push_back(read(s.combined[k]));
-    return state;
+    state result{};
+    for (int k = 0; k < s.components; ++k) result[slot(k)] = read(s.combined[k]);
+    return result;
   }
 
   /// The state at one place: a node for each component, or the identity.
-  values state_of(const scan_decl& s, const node_id (&nodes)[max_components],
-                  const oracle_position& at) const {
-    values state;
+  state state_of(const scan_decl& s, const node_id (&nodes)[max_components],
+                 const oracle_position& at) const {
+    state result{};
     for (int k = 0; k < s.components; ++k)
-      state.push_back(nodes[k] == no_node ? s.identity[k] : value(nodes[k], at));
-    return state;
+      result[slot(k)] = nodes[k] == no_node ? s.identity[k] : value(nodes[k], at);
+    return result;
   }
 
   /// The boundaries of the packed sequences of a scan; those of one sequence when its offsets are not bound.
@@ -367,21 +379,24 @@ private:
     const std::vector<std::int64_t> bounds = boundaries(s);
     const std::size_t segment = s.segment_axis < 0 ? 0 : slot(at[slot(s.segment_axis)]);
     const std::int64_t begin = bounds[segment], end = bounds[segment + 1], every = interval(s);
-    const values start = state_of(s, s.initial, at);
-    const auto put = [&](std::vector<values>& to, axis_mask axes, const values& state) {
-      for (std::size_t k = 0; k < state.size(); ++k) to[k][offset(axes, at)] = state[k];
+    const bool from_the_end = backward(s);
+    const state start = state_of(s, s.initial, at);
+    const auto put = [&](std::vector<values>& to, axis_mask axes, const state& here) {
+      const std::size_t place = offset(axes, at);
+      for (std::size_t k = 0; k < to.size(); ++k) to[k][place] = here[k];
     };
-    values state = start;
+    values inside(values_.size());
+    state sum = start;
     for (std::int64_t step = 0; step < end - begin; ++step) {
-      const std::int64_t local = backward(s) ? end - begin - 1 - step : step;
+      const std::int64_t local = from_the_end ? end - begin - 1 - step : step;
       at[slot(s.axis)] = begin + local;
       // Stretches are counted from the segment's position 0 also when they are walked from their end.
-      if (every != 0 && (backward(s) ? local + 1 : local) % every == 0) state = start;
-      put(result.carry, s.axes, state);
-      state = combined(s, combine, state, state_of(s, s.element, at));
-      put(result.scan, s.axes, state);
+      if (every != 0 && (from_the_end ? local + 1 : local) % every == 0) sum = start;
+      put(result.carry, s.axes, sum);
+      sum = combined(s, combine, sum, state_of(s, s.element, at), inside);
+      put(result.scan, s.axes, sum);
     }
-    put(result.last, (s.axes & ~axis_bit(s.axis)) | segment_bit, state);
+    put(result.last, (s.axes & ~axis_bit(s.axis)) | segment_bit, sum);
   }
 
   const program& program_;
