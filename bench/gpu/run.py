@@ -36,10 +36,10 @@ ROWS = tuple(
 
 
 def workload_of(row: dict) -> Workload | None:
-    """The comparison's workload of a row; None where it has none (a scan that leaves carries)."""
+    """The comparison's workload of a row; None where it has none (a scan that leaves carries, chunks backward)."""
     name = row["case"].removesuffix("_theta_gradient")
     for case in (*CASES, *ROWS):
-        if [case.op, case.name, case.axis] != [row["op"], name, row["axis"]]:
+        if [case.op, case.name, case.axis] != [row["op"], name, row["axis"]] or row["pass"] not in case.units:
             continue
         if name != row["case"]:
             case = replace(case, name=row["case"], options={**case.options, "theta_gradient": True})

@@ -23,6 +23,7 @@ SPEC.loader.exec_module(gpu_run)
 RESULTS = sorted((PROJECT / "bench/results").glob("*.json"))
 KERNELS = result_file.read(PROJECT / "bench/results/h200-kernels.json")["rows"]
 OURS = [row for row in KERNELS if row["provider"] == "scandsl"]
+CHUNKS_BACKWARD = ("chunk_cumsum_decay", "backward")
 
 
 @pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.stem)
@@ -59,14 +60,14 @@ def test_growth_names_the_sizes_where_a_byte_takes_longer() -> None:
 def test_rows_are_workloads_of_their_size() -> None:
     for row in OURS:
         work = gpu_run.workload_of(row)
-        if row["case"] in ("leaving_carries", "between_products"):  # nothing of torch's does that
+        # Nothing of torch's does that, or no published table times it.
+        if row["case"] in ("leaving_carries", "between_products") or (row["op"], row["pass"]) == CHUNKS_BACKWARD:
             assert work is None
             continue
         key = work.key(row["pass"])
         assert {**key, **{name: row[name] for name in key if name in row}} == key
-        if row["pass"] in work.case.units:
-            # Four digits are written.
-            assert row["mib"] == pytest.approx(work.bytes(row["pass"]) / 2**20, rel=5e-4)
+        # Four digits are written.
+        assert row["mib"] == pytest.approx(work.bytes(row["pass"]) / 2**20, rel=5e-4)
         if "theta_gradient" in row["case"]:
             assert work.case.differentiable == ("x", "theta")
 
