@@ -36,7 +36,7 @@ ROWS = tuple(
 
 
 def workload_of(row: dict) -> Workload | None:
-    """The comparison's workload of a row; None where it has none (a scan that leaves carries, chunks backward)."""
+    """The comparison's workload of a row; None where it has none (carries that stay, chunks backward)."""
     name = row["case"].removesuffix("_theta_gradient")
     for case in (*CASES, *ROWS):
         if [case.op, case.name, case.axis] != [row["op"], name, row["axis"]] or row["pass"] not in case.units:
