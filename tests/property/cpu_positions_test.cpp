@@ -12,9 +12,10 @@ using generate::random_case;
 
 namespace {
 
-/// Stacks, sums and scans in turn, for the programs are drawn, and the first stack is the fifteenth.
+/// Stacks, sums and scans in turn, one of each at least, for the programs are drawn, and the first stack is
+/// the fifteenth.
 constexpr unsigned programs[] = {14, 0, 1, 7, 16, 3, 12, 4, 24};
-constexpr unsigned count = std::min<unsigned>(RANDOM_PROGRAMS / 6, std::size(programs));
+constexpr unsigned count = std::clamp<unsigned>(RANDOM_PROGRAMS / 6, 3, std::size(programs));
 
 template <unsigned Seed>
 constexpr program gradient_of_positions = gradient(generate::program_of_positions<Seed>);
