@@ -20,10 +20,14 @@ function(scandsl_own_target target)
                                            "$<$<COMPILE_LANGUAGE:CUDA>:--Werror=all-warnings>")
 endfunction()
 
-# scandsl_many_programs(<target>): its files hold programs by the dozen. Under the sanitizers of the asan preset the test of
-# every address's alignment would be a third of what they take to compile; the executor's own tests have it.
+# scandsl_many_programs(<target>): its files hold programs by the dozen. Under the sanitizers of the asan preset the tests of
+# every address's alignment and of what lies beside arrays on the stack would be half of what they take to compile; the
+# executor's own tests, of the same templates, have both.
 function(scandsl_many_programs target)
-  target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Debug>>:-fno-sanitize=alignment>)
+  set(debug $<COMPILE_LANGUAGE:CXX>,$<CONFIG:Debug>)
+  target_compile_options(
+    ${target} PRIVATE $<$<AND:${debug}>:-fno-sanitize=alignment>
+                      "$<$<AND:${debug},$<CXX_COMPILER_ID:GNU>>:SHELL:--param asan-stack=0>")
 endfunction()
 
 # CMake would have precompiled headers taken for a system's, without warnings.
@@ -35,5 +39,18 @@ function(scandsl_precompile target)
   if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
     list(TRANSFORM ARGN REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:<\\1$<ANGLE-R>>")
     target_precompile_headers(${target} PRIVATE ${ARGN})
+  endif()
+endfunction()
+
+# scandsl_share_driver(<target> [<like>]): of programs that many files run on the CPU, what goes around all of them is
+# compiled once (ops/common/driver.cpp), in a library that the target links to. Its precompiled header is that of <like>, a
+# target with the same flags, where one is given.
+function(scandsl_share_driver target)
+  if(CMAKE_CXX_COMPILER_LAUNCHER)
+    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include scandsl/exec/cpu/shared_driver.hpp>")
+  elseif(ARGC GREATER 1)
+    target_precompile_headers(${target} REUSE_FROM ${ARGV1})
+  else() # a precompiled header is the first that is included, or none
+    scandsl_precompile(${target} scandsl/exec/cpu/shared_driver.hpp)
   endif()
 endfunction()

@@ -102,7 +102,8 @@ TEST_CASE("products of linear cross entropy are right in blocks, of any number o
         c.logit_scale = 0.1;
         c.layout_seed = layout_seed;
         const results expected = lce_operands(c, ++seed).expected_with_unit_cotangents();
-        for (const int threads : {1, 2, 3, 6, 7}) {
+        const std::vector<int> counts = layout_seed == 0 ? std::vector{1, 2, 3, 6, 7} : std::vector{3};
+        for (const int threads : counts) {
           lce_operands o(c, seed);
           o.threads = threads;
           o.run_with_gradients();
