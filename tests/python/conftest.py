@@ -61,7 +61,8 @@ def extension(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     source = PROJECT / "tests/python/own"
     options = {
         "CMAKE_BUILD_TYPE": "Release",
-        **{f"CMAKE_{language}_FLAGS_RELEASE": "-O1 -DNDEBUG" for language in ("CXX", "CUDA")},  # built, not timed
+        # Built, not timed.
+        **{f"CMAKE_{language}_FLAGS_RELEASE": "-O1 -DNDEBUG" for language in ("CXX", "CUDA")},
         "CMAKE_PREFIX_PATH": installed,
         "Python3_EXECUTABLE": sys.executable,
         "CMAKE_CUDA_ARCHITECTURES": cuda_architecture(),
