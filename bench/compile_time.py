@@ -3,13 +3,14 @@
 
 usage: bench/compile_time.py BUILD OUTPUT.json [JOBS]
 BUILD: a folder that `cmake --preset dev` has configured, where nvcc is; nothing in it is changed. Its sample
-of the kernels has a file for each program and type. Each is compiled once more, JOBS (1) at a time, and its
-processor time taken, user's and system's together: other work on the machine makes the clock's time longer,
-and this less.
+of the kernels has a file for each program and type. Each is compiled once more, with its host's part, JOBS
+(1) at a time, and its processor time taken, user's and system's together: other work on the machine makes the
+clock's time longer, and this less.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shlex
@@ -23,7 +24,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import result_file  # noqa: E402
 
-SAMPLE = re.compile(r" -c (\S*/ops/generated/(\w+)\.cu) ")
+SAMPLE = re.compile(r" (\S*/ops/generated/(\w+)\.cu) ")
 
 
 def commands_of(build: Path) -> dict[str, str]:
@@ -36,7 +37,9 @@ def commands_of(build: Path) -> dict[str, str]:
 def seconds_of(name: str, command: str, build: Path, folder: str) -> dict:
     words = shlex.split(command)
     words = words[next(i for i, word in enumerate(words) if word.endswith("nvcc")) :]  # no compiler cache
-    words.insert(1, "-O3")  # of the host's code, as in a release
+    words = [*itertools.takewhile(lambda word: word != "&&", words)]  # and nothing after it
+    words[words.index("-fatbin")] = "-c"  # with the host's part,
+    words.insert(1, "-O3")  # as in a release
     for option, suffix in (("-o", "o"), ("-MF", "d")):
         words[words.index(option) + 1] = f"{folder}/{name}.{suffix}"
     start = time.monotonic()

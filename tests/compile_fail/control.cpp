@@ -1,5 +1,5 @@
 // The well-formed program beside the ill-formed ones: were it to fail, their failures would prove nothing.
-#include <scandsl/scandsl.hpp>
+#include <scandsl/ir/lower.hpp>
 
 using namespace scandsl;
 

@@ -1,7 +1,8 @@
 """The machine code of the CUDA kernels is what the design counts on.
 
-usage: kernel_facts.py --all|--sample|--record LIBRARY
-LIBRARY holds kernels for sm_90, all that the ops have or a sample: of some programs, for one element type.
+usage: kernel_facts.py --all|--sample|--record FILE...
+The files, libraries or what nvcc -fatbin writes, hold kernels for sm_90, all that the ops have or a sample:
+of some programs, for one element type.
 --record writes down how many instructions the kernels of a sample take.
 - No program may have more kernels for a type than MOST_OF_A_PROGRAM says, and all of them no more kernels or
   bytes than MOST_KERNELS and MOST_BYTES. How many there are in all is known where all are compiled, which a
@@ -20,12 +21,14 @@ gather_elements and others). Exits with 77 where cuobjdump and nvdisasm are not 
 
 import json
 import math
+import os
 import re
 import subprocess
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -299,9 +302,9 @@ def read_code(listing: str, kernels: dict) -> None:
 
 
 
-def read_library(library: Path, tools: Path) -> Library:
+def read_library(file: Path, tools: Path) -> Library:
     dump = [tools / "cuobjdump", "--gpu-architecture", ARCHITECTURE]
-    usage = output_of(*dump, "--dump-resource-usage", library)
+    usage = output_of(*dump, "--dump-resource-usage", file)
     registers = dict(re.findall(r"Function (\S+):\s+REG:(\d+)", usage))
     kernels = {
         symbol: Kernel(kind, name, registers=int(registers[symbol]), elements=elements)
@@ -309,12 +312,20 @@ def read_library(library: Path, tools: Path) -> Library:
         for kind, name, elements in [short_name(output_of("c++filt", symbol))]
     }
     with tempfile.TemporaryDirectory() as folder:
-        output_of(*dump, "--extract-elf", "all", library.resolve(), folder=folder)
-        for file in sorted(Path(folder).iterdir()):
-            read_code(output_of(tools / "nvdisasm", file), kernels)
+        output_of(*dump, "--extract-elf", "all", file.resolve(), folder=folder)
+        for elf in sorted(Path(folder).iterdir()):
+            read_code(output_of(tools / "nvdisasm", elf), kernels)
+        if file.suffix == ".fatbin":
+            return Library(file.stat().st_size, list(kernels.values()))
         stripped = Path(folder) / "stripped"
-        subprocess.run(["strip", "--strip-debug", "-o", stripped, library], check=True)
+        subprocess.run(["strip", "--strip-debug", "-o", stripped, file], check=True)
         return Library(stripped.stat().st_size, list(kernels.values()))
+
+
+def read_libraries(files: list, tools: Path) -> Library:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        read = list(pool.map(lambda file: read_library(Path(file), tools), files))
+    return Library(sum(each.bytes for each in read), [kernel for each in read for kernel in each.kernels])
 
 
 def complaints(library: Library) -> Iterator[str]:
@@ -388,8 +399,8 @@ def tools() -> Path:
     return Path(found.stdout.strip())
 
 
-def main(extent: str, path: str) -> int:
-    library = read_library(Path(path), tools())
+def main(extent: str, *files: str) -> int:
+    library = read_libraries(files, tools())
     for kernel in sorted(library.kernels, key=lambda each: each.name):
         print(
             f"{kernel.name:66} {kernel.registers:3} registers, {kernel.warps:2} warps, "
