@@ -209,13 +209,15 @@ constexpr bool has_sums_of_angles(const program& p) {
   return turns && sums;
 }
 
-/// Sums along the axis along which sines and cosines rotate are taken first, before those along others that
-/// they are made of: one walk along it does both, and leaves a value for each position along the other axes.
-/// For executors that have enough to do at one time without sharing that axis. It follows from the program
-/// alone: of float64, where nothing turns, and of few positions it is the other order that would store less.
+/// Sums along the axis along which sines and cosines rotate, or where none do may turn (positions that are
+/// given, or of a grid), are taken first, before those along others that they are made of: one walk along it
+/// does both, and leaves a value for each position along the other axes. For executors that have enough to do
+/// at one time without sharing that axis. It follows from the program alone: of float64, where nothing turns,
+/// and of few positions it is the other order that would store less.
 constexpr program sum_where_angles_rotate(const program& source) {
   const program p = unroll(drop_rules(source));
-  const int axis = axis_of_most(p, rotates_along);
+  const int rotating = axis_of_most(p, rotates_along),
+            axis = rotating >= 0 ? rotating : axis_of_most(p, likelihood_to_turn);
   const detail::linear_sums sums(p);
   return rewrite(p, [axis, &sums](rewriting& copy, const node& old) {
     if (old.op != opcode::sum || axis < 0 || (summed_axes(old) & axis_bit(axis)) == 0) return copy.copy(old);
