@@ -79,13 +79,22 @@ static_assert(turning.scans.count == 1 && turning.scans[0].axis == turning.find_
 static_assert(sum_nodes(encoding) == 2 && sum_nodes(turning) == 1);                           // then over b
 // [/doc:turning_sums]
 static_assert(has_sums_of_angles(encoding));
-// Where none rotate for sure: along an axis along which they may turn, as along the one on which positions
-// are given.
+// Where none rotate for sure, on a CPU along an axis along which they may turn, as along the one on which
+// positions are given.
 constexpr integer_tensor<"places"> places;
-constexpr auto given =
-    gradient(op<"given">(out<"y">(b, n, d) = x(b, n, d) * cos_of_product(places(n), theta(d))));
-constexpr program may_turn = sum_where_angles_rotate(given);
-static_assert(may_turn.scans.count == 1 && may_turn.scans[0].axis == may_turn.find_axis(n.id));
+template <class Places> constexpr program encoding_at(Places at) {
+  return gradient(op<"given">(out<"y">(b, n, d) = x(b, n, d) * cos_of_product(at, theta(d))));
+}
+constexpr program given = encoding_at(places(b, n)), shared = encoding_at(places(n));
+constexpr bool begins_along_n(const program& p) {
+  return p.scans.count == 1 && p.scans[0].axis == p.find_axis(n.id) && sum_nodes(p) == 1;
+}
+static_assert(sum_where_angles_rotate(given).scans.count == 0);
+static_assert(begins_along_n(sum_where_angles_may_turn(given)));
+static_assert(begins_along_n(sum_where_angles_may_turn(shared)));
+static_assert(sum_where_angles_may_turn(encoding) == turning);
+static_assert(&walked_program<given> == &turning_program<given>);
+static_assert(&walked_program<encoding> == &encoding && &walked_program<sums> == &sums);
 // With the sums merged, what multiplies all terms is multiplied once: x, and outside of it the position.
 constexpr auto both =
     gradient(op<"both">(out<"cosine">(b, n, d) = x(b, n, d) * cos_of_product(index(n), theta(d)),

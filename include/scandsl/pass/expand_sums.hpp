@@ -209,16 +209,11 @@ constexpr bool has_sums_of_angles(const program& p) {
   return turns && sums;
 }
 
-/// Sums along the axis along which sines and cosines rotate, or where none do may turn (positions that are
-/// given, or of a grid), are taken first, before those along others that they are made of: one walk along it
-/// does both, and leaves a value for each position along the other axes. For executors that have enough to do
-/// at one time without sharing that axis. It follows from the program alone: of float64, where nothing turns,
-/// and of few positions it is the other order that would store less.
-constexpr program sum_where_angles_rotate(const program& source) {
-  const program p = unroll(drop_rules(source));
-  const int rotating = axis_of_most(p, rotates_along),
-            axis = rotating >= 0 ? rotating : axis_of_most(p, likelihood_to_turn);
-  const detail::linear_sums sums(p);
+namespace detail {
+
+/// Sums along an axis are taken first, before those along others that they are made of.
+constexpr program sum_first_along(const program& p, int axis) {
+  const linear_sums sums(p);
   return rewrite(p, [axis, &sums](rewriting& copy, const node& old) {
     if (old.op != opcode::sum || axis < 0 || (summed_axes(old) & axis_bit(axis)) == 0) return copy.copy(old);
     const node_id element = old.operand[0];
@@ -226,10 +221,29 @@ constexpr program sum_where_angles_rotate(const program& source) {
     const bool merges = inner != 0 && (inner & summed_axes(old)) == 0;
     axis_mask left = (summed_axes(old) | (merges ? inner : axis_mask{0})) & ~axis_bit(axis);
     if (left == 0) return copy.copy(old);
-    const node_id all = merges ? detail::without_sums(copy, sums).of(element) : copy.at(element),
-                  value = detail::sum_along(copy.target, all, axis, left);
+    const node_id all = merges ? without_sums(copy, sums).of(element) : copy.at(element),
+                  value = sum_along(copy.target, all, axis, left);
     return copy.target.sum(value, left);
   });
+}
+
+}  // namespace detail
+
+/// Sums along the axis along which sines and cosines rotate are taken first: one walk along it does these and
+/// what they are made of, and leaves a value for each position along the other axes. For executors that have
+/// enough to do at one time without sharing that axis. It follows from the program alone: of float64, where
+/// nothing turns, and of few positions it is the other order that would store less.
+constexpr program sum_where_angles_rotate(const program& source) {
+  const program p = unroll(drop_rules(source));
+  return detail::sum_first_along(p, axis_of_most(p, rotates_along));
+}
+/// ... and where none rotate for sure those along the axis along which they may turn: positions that are
+/// given, or of a grid. For executors to which what turns costs less than what is computed once for a few
+/// terms.
+constexpr program sum_where_angles_may_turn(const program& source) {
+  const program p = unroll(drop_rules(source));
+  const int rotating = axis_of_most(p, rotates_along);
+  return detail::sum_first_along(p, rotating >= 0 ? rotating : likeliest_axis(p));
 }
 
 }  // namespace scandsl

@@ -21,6 +21,19 @@ constexpr program prepare(const program& p) {
   return address(sink_selects(simplify(log_sum(simplify(expand_sums(simplify(written_out)))))));
 }
 
+/// P as a CPU walks it: sums begin along the axis along which angles may turn. (On a GPU the sines that many
+/// sequences share on a grid cost less than turns of each.)
+template <const program& P> inline constexpr program turning_program = sum_where_angles_may_turn(P);
+template <const program& P> constexpr const program& pick_walked_program() {
+  if constexpr (!has_sums_of_angles(P))
+    return P;
+  else if constexpr (sum_where_angles_may_turn(P) == sum_where_angles_rotate(P))
+    return P;
+  else
+    return turning_program<P>;
+}
+template <const program& P> inline constexpr const program& walked_program = pick_walked_program<P>();
+
 /// The kernel programs of P and what goes with them, each as a constant of its own.
 template <const program& P> inline constexpr kernel_programs kernels_of = split(prepare(P), P.reduces_apart);
 template <const program& P, int K> inline constexpr program kernel_program = kernels_of<P>.programs[K];
@@ -68,7 +81,7 @@ inline constexpr bool has_framed_program =
 /// What may be overwritten in place, by the tensors of P: nothing where values cross from one kernel to
 /// another.
 template <const program& P> constexpr in_place_pairs works_in_place() {
-  if constexpr (kernels_of<P>.programs.count == 1)
+  if constexpr (&walked_program<P> == &P && kernels_of<P>.programs.count == 1)
     return find_in_place(P, kernel_program<P, 0>, kernel_schedule<P, 0>);
   else
     return {};

@@ -72,13 +72,14 @@ constexpr int likelihood_to_turn(const program& p, int i, int axis) {
   return detail::counts_positions(p, p.nodes[i].operand[0], axis) ? 2 : 1;
 }
 
-/// The axis for which turns(program, node, axis), summed over the nodes, is the most; -1 where it is 0.
-template <class Turns> constexpr int axis_of_most(const program& p, Turns turns) {
+/// The axis for which turns(program, node, axis), summed over the nodes, is the most; -1 where it is 0. Of
+/// several the first, or the last.
+template <class Turns> constexpr int axis_of_most(const program& p, Turns turns, bool last = false) {
   int best = -1, most = 0;
   for (int a = 0; a < p.axes.count; ++a) {
     int count = 0;
     for (int i = 0; i < p.nodes.count; ++i) count += turns(p, i, a);
-    if (count > most) {
+    if (count > most || (last && count > 0 && count == most)) {
       most = count;
       best = a;
     }
@@ -91,9 +92,9 @@ template <class Turns> constexpr int axis_of_most(const program& p, Turns turns)
 constexpr int axis_to_rotate_along(const program& p) {
   return p.scans.count > 0 ? -1 : axis_of_most(p, rotates_along);
 }
-/// ... are most likely to turn.
-constexpr int axis_to_turn_along(const program& p) {
-  return p.scans.count > 0 ? -1 : axis_of_most(p, likelihood_to_turn);
-}
+/// The one along which they are most likely to turn. Given positions lie along a sequence and a batch, which
+/// comes first.
+constexpr int likeliest_axis(const program& p) { return axis_of_most(p, likelihood_to_turn, true); }
+constexpr int axis_to_turn_along(const program& p) { return p.scans.count > 0 ? -1 : likeliest_axis(p); }
 
 }  // namespace scandsl

@@ -95,9 +95,10 @@ inline int threads_of(const cpu& executor) {
 template <const program& P, class C>
 void run_as(const cpu& executor, const problem& bound, const iteration_space& space) {
   scratch_memory<C> scratch;
+  constexpr const program& walked = walked_program<P>;
   for_each_index(
-      std::make_integer_sequence<int, kernels_of<P>.programs.count>{}, [&]<int K>(index_constant<K>) {
-        const program& kernel = kernel_program<P, K>;
+      std::make_integer_sequence<int, kernels_of<walked>.programs.count>{}, [&]<int K>(index_constant<K>) {
+        const program& kernel = kernel_program<walked, K>;
         problem part = kernel_problem(P, bound, kernel, space, dtype_of<C>);
         for (int t = 0; t < kernel.tensors.count; ++t)
           if (kernel.tensors[t].role == tensor_role::scratch) {
@@ -107,9 +108,10 @@ void run_as(const cpu& executor, const problem& bound, const iteration_space& sp
             view.data = scratch.get(kernel.tensors[t].id, count);
           }
         const iteration_space of_kernel = make_iteration_space(kernel, part);
-        with_walk<P, K, std::is_same_v<C, double>>(of_kernel, [&]<bool Other>(std::bool_constant<Other>) {
-          run_kernel<C>(make_kernel_set<P, K, Other, C>(), part, of_kernel, threads_of(executor));
-        });
+        with_walk<walked, K, std::is_same_v<C, double>>(
+            of_kernel, [&]<bool Other>(std::bool_constant<Other>) {
+              run_kernel<C>(make_kernel_set<walked, K, Other, C>(), part, of_kernel, threads_of(executor));
+            });
       });
 }
 
@@ -122,6 +124,7 @@ template <const program& P, bool MayBeDouble> void run_bound(const cpu& executor
 
 template <const program& P> cpu_plan plan_bound(const cpu_device& device, const problem& bound) {
   const bool in_double = detail::computes_in_double(P, bound);
+  constexpr const program& walked = walked_program<P>;
   cpu_plan result{P.id, device, in_double, {}};
   const iteration_space space = make_iteration_space(P, bound);
   for (int t = 0; t < P.tensors.count; ++t)
@@ -130,20 +133,20 @@ template <const program& P> cpu_plan plan_bound(const cpu_device& device, const 
       if (P.tensors[t].role == tensor_role::output) result.output_bytes += detail::bytes_of(each.view);
     }
   for_each_index(
-      std::make_integer_sequence<int, kernels_of<P>.programs.count>{}, [&]<int K>(index_constant<K>) {
-        const problem part = kernel_problem(P, bound, kernel_program<P, K>, space,
+      std::make_integer_sequence<int, kernels_of<walked>.programs.count>{}, [&]<int K>(index_constant<K>) {
+        const problem part = kernel_problem(P, bound, kernel_program<walked, K>, space,
                                             in_double ? dtype::float64 : dtype::float32);
-        const iteration_space of_kernel = make_iteration_space(kernel_program<P, K>, part);
+        const iteration_space of_kernel = make_iteration_space(kernel_program<walked, K>, part);
         const auto summarise = [&]<bool Other>(std::bool_constant<Other>) {
-          const walk_table& table = Other ? other_table<P, K> : kernel_table<P, K>;
-          result.kernels.push_back(summarise_kernel(kernel_program<P, K>, table, part, device));
+          const walk_table& table = Other ? other_table<walked, K> : kernel_table<walked, K>;
+          result.kernels.push_back(summarise_kernel(kernel_program<walked, K>, table, part, device));
         };
         if (in_double)
-          with_walk<P, K, true>(of_kernel, summarise);
+          with_walk<walked, K, true>(of_kernel, summarise);
         else
-          with_walk<P, K, false>(of_kernel, summarise);
+          with_walk<walked, K, false>(of_kernel, summarise);
         result.moved_bytes += result.kernels.back().read_bytes + result.kernels.back().written_bytes;
-        result.scratch_bytes += written_scratch_bytes(kernel_program<P, K>, part);
+        result.scratch_bytes += written_scratch_bytes(kernel_program<walked, K>, part);
       });
   return result;
 }
