@@ -93,8 +93,8 @@ static_assert(sum_where_angles_rotate(given).scans.count == 0);
 static_assert(begins_along_n(sum_where_angles_may_turn(given)));
 static_assert(begins_along_n(sum_where_angles_may_turn(shared)));
 static_assert(sum_where_angles_may_turn(encoding) == turning);
-static_assert(&walked_program<given> == &turning_program<given>);
-static_assert(&walked_program<encoding> == &encoding && &walked_program<sums> == &sums);
+static_assert(has_turning_program<given> && begins_along_n(walked_program<given>));
+static_assert(!has_turning_program<encoding> && !has_turning_program<sums>);
 // With the sums merged, what multiplies all terms is multiplied once: x, and outside of it the position.
 constexpr auto both =
     gradient(op<"both">(out<"cosine">(b, n, d) = x(b, n, d) * cos_of_product(index(n), theta(d)),

@@ -24,13 +24,14 @@ constexpr program prepare(const program& p) {
 /// P as a CPU walks it: sums begin along the axis along which angles may turn. (On a GPU the sines that many
 /// sequences share on a grid cost less than turns of each.)
 template <const program& P> inline constexpr program turning_program = sum_where_angles_may_turn(P);
+template <const program& P>
+inline constexpr bool has_turning_program =
+    has_sums_of_angles(P) && sum_where_angles_may_turn(P) != sum_where_angles_rotate(P);
 template <const program& P> constexpr const program& pick_walked_program() {
-  if constexpr (!has_sums_of_angles(P))
-    return P;
-  else if constexpr (sum_where_angles_may_turn(P) == sum_where_angles_rotate(P))
-    return P;
-  else
+  if constexpr (has_turning_program<P>)
     return turning_program<P>;
+  else
+    return P;
 }
 template <const program& P> inline constexpr const program& walked_program = pick_walked_program<P>();
 
@@ -81,7 +82,7 @@ inline constexpr bool has_framed_program =
 /// What may be overwritten in place, by the tensors of P: nothing where values cross from one kernel to
 /// another.
 template <const program& P> constexpr in_place_pairs works_in_place() {
-  if constexpr (&walked_program<P> == &P && kernels_of<P>.programs.count == 1)
+  if constexpr (!has_turning_program<P> && kernels_of<P>.programs.count == 1)
     return find_in_place(P, kernel_program<P, 0>, kernel_schedule<P, 0>);
   else
     return {};
