@@ -58,13 +58,6 @@ constexpr tensor<"theta"> theta;
 inline constexpr auto encoded =
     op<"encoded">(out<"y">(b, n, h, d) = x(b, n, h, d) * cos_of_product(index(n), theta(h, d)));
 // [/doc:rotation]
-constexpr integer_scalar<"first"> first;
-/// The sum and what is written need both: sigmoids are kept, comparisons are made again.
-inline constexpr auto cosines_summed = [] {
-  const auto position = select(index(n) < first, 0, (index(n) - first) % 7);
-  const auto value = sigmoid(x(b, n, h, d)) * cos_of_product(position, theta(h, d));
-  return op<"cosines_summed">(out<"y">(b, n, h, d) = value, out<"total">(b, h, d) = sum(over(n), value));
-}();
 // [doc:shared-rows]
 inline constexpr auto encoded_shares = op<"encoded_shares">(
     out<"y">(b, n, h, d) = softmax(over(d), x(b, n, h, d)) * cos_of_product(index(n), theta(h, d)));
@@ -174,13 +167,6 @@ TEST_CASE("terms that vanish where a tile has no steps need no mask, and others 
   STATIC_REQUIRE(vanishes<framed<dcolumns>, 1>);            // dy / sum, with dy = 0
   STATIC_REQUIRE(!vanishes<framed<dquotients>, 1>);         // dy (a / c), with c = 0
   STATIC_REQUIRE(!vanishes<framed<doptional_columns>, 0>);  // exp(fallback)
-}
-
-TEST_CASE("what tiles keep for a sum and for what is written are numbers, no comparisons", "[cuda][plan]") {
-  using group = cuda_detail::kernel_group<cosines_summed, 0>;
-  constexpr node_list kept = cuda_detail::common_nodes<group>::list;
-  STATIC_REQUIRE(kept.count > 0);
-  for (const node_id each : kept) CHECK_FALSE(is_truth(group::value.nodes[each]));
 }
 
 TEST_CASE("a sum of what a scan gives is added up on the way, and no fold has it", "[cuda][plan][explain]") {

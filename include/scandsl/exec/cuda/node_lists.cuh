@@ -114,8 +114,7 @@ template <class Group> struct common_nodes {
       for (int s = 1; s < Group::plan.sweeps; ++s)
         again = again || Group::plan.sweep[s].from[i] == source::computed ||
                 Group::plan.aggregate[s].from[i] == source::computed;
-      // What is kept is a number: a comparison is made again.
-      if (costly[i] && !inner[i] && again && !is_truth(p.nodes[i])) nodes.push_back(i);
+      if (costly[i] && !inner[i] && again) nodes.push_back(i);
     }
     return nodes;
   }();
@@ -174,7 +173,7 @@ template <class Group> constexpr row_sharing sharing_along(int axis) {
         if (o != no_node) wanted[o] = true;
   for (int i = p.nodes.count - 1; i >= 0; --i) {
     const node& n = p.nodes[i];
-    if (costly[i] && wanted[i] && !is_truth(n)) result.nodes.push_back(i);
+    if (costly[i] && wanted[i]) result.nodes.push_back(i);
     if (n.op == opcode::load && ((n.axes & axis_bit(axis)) == 0 || is_read_once<Group>(i)))
       result.tensors |= 1U << n.target;
   }
