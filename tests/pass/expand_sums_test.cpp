@@ -94,6 +94,10 @@ static_assert(begins_along_n(sum_where_angles_may_turn(given)));
 static_assert(begins_along_n(sum_where_angles_may_turn(shared)));
 static_assert(sum_where_angles_may_turn(encoding) == turning);
 static_assert(has_turning_program<given> && begins_along_n(walked_program<given>));
+constexpr program apart = reductions_apart(gradient(
+    op<"apart">(out<"y">(b, n, d) = softmax(over(n), x(b, n, d)) * cos_of_product(places(b, n), theta(d)))));
+static_assert(has_turning_program<apart> && walked_program<apart>.reduces_apart &&
+              !walked_program<given>.reduces_apart);
 static_assert(!has_turning_program<encoding> && !has_turning_program<sums>);
 // With the sums merged, what multiplies all terms is multiplied once: x, and outside of it the position.
 constexpr auto both =

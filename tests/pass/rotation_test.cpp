@@ -78,7 +78,7 @@ TEST_CASE("most likely along the axis whose positions are counted", "[pass][rota
   };
   CHECK(turns(encoded(select(offset != 0, given(b, n), index(n)), theta(d))) == "n");
   CHECK(turns(encoded(given(b), theta(d))) == "b");
-  CHECK(turns(encoded(given(b, n), theta(d))) == "n");
+  CHECK(turns(encoded(given(b, n), theta(d))) == "n");  // of axes that are alike the last
   CHECK(turns(encoded(offset, theta(d))) == "none");
 }
 

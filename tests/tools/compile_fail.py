@@ -1,8 +1,9 @@
 """A program that must not compile fails with the error it owes its reader, and with little else.
 
-usage: compile_fail.py BUILD CONTROL CASE
-BUILD is the CMake build folder, CONTROL a source it compiles (for the flags), CASE the program. CASE starts
-with one or more lines `// expect: text`, each a literal text or a regular expression that the compiler's
+usage: compile_fail.py BUILD CASE
+BUILD is the CMake build folder, CASE the program; beside it lie control.cpp and, for programs that include
+all of the library, run_control.cpp, which BUILD compiles and which lend CASE their flags. CASE starts with
+one or more lines `// expect: text`, each a literal text or a regular expression that the compiler's
 output must contain; the first must stand in the first error's own line.
 """
 
@@ -48,15 +49,16 @@ def complaints(expected: list, output: str) -> list:
     return problems
 
 
-def main(build: str, control: str, case: str) -> int:
+def main(build: str, case: str) -> int:
     text = Path(case).read_text()
     expected = expectations(text)
     if not expected:
         raise SystemExit(f"{case}: starts without an '// expect: text' line")
     # A warning is not what these programs are about; -w also undoes -Werror.
     # Those that include less must not be given what the control's precompiled header has.
-    whole = any(f"#include <scandsl/{header}>" in text for header in ("ir/lower.hpp", "scandsl.hpp"))
-    flags = syntax.flags_of(Path(build), Path(control), precompiled=whole)
+    runs, lowers = (f"#include <scandsl/{header}>" in text for header in ("scandsl.hpp", "ir/lower.hpp"))
+    control = Path(case).with_name("run_control.cpp" if runs else "control.cpp")
+    flags = syntax.flags_of(Path(build), control, precompiled=runs or lowers)
     result = syntax.check([*flags, "-w"], text)
     problems = complaints(expected, result.stderr) if result.returncode else ["it compiles"]
     for problem in problems:

@@ -325,12 +325,13 @@ def read_library(file: Path, tools: Path) -> Library:
 def read_libraries(files: list, tools: Path) -> Library:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         read = list(pool.map(lambda file: read_library(Path(file), tools), files))
+    for file, library in zip(files, read):
+        if not library.kernels:
+            raise SystemExit(f"{file}: no kernel for {ARCHITECTURE}")
     return Library(sum(each.bytes for each in read), [kernel for each in read for kernel in each.kernels])
 
 
 def complaints(library: Library) -> Iterator[str]:
-    if not library.kernels:
-        yield f"no kernel for {ARCHITECTURE}"
     if len(library.kernels) > MOST_KERNELS:
         yield f"{len(library.kernels)} kernels; at most {MOST_KERNELS}"
     if library.bytes > MOST_BYTES:

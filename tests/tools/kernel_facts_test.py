@@ -8,6 +8,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import kernel_facts
 from kernel_facts import Kernel, Library
@@ -112,12 +113,21 @@ class Written(unittest.TestCase):
         named = {"kind": "stream_kernel", "name": "sum float stream row<4, 4, 0>"}
         return Kernel(**{**named, **right, **wide, **fields})
 
-    def complaints(self, size: int = 1, count: int = 1, **fields) -> int:
-        return len(list(kernel_facts.complaints(Library(size, [self.kernel(**fields)] * count))))
+    def complaints(self, size: int = 1, **fields) -> int:
+        return len(list(kernel_facts.complaints(Library(size, [self.kernel(**fields)]))))
 
     def complaints_of_programs(self, programs: int, kernels: int) -> int:
         names = [f"sum{i} float stream row<4, 4, 0>" for i in range(programs)] * kernels
         return len(list(kernel_facts.complaints(Library(1, [self.kernel(name=name) for name in names]))))
+
+    def test_files_without_kernels(self) -> None:
+        def read_library(file: Path, _: Path) -> Library:
+            return Library(1, [self.kernel()] * int(file.name))
+
+        with mock.patch.object(kernel_facts, "read_library", read_library):
+            self.assertEqual(len(kernel_facts.read_libraries(["1", "1"], Path()).kernels), 2)
+            with self.assertRaisesRegex(SystemExit, "0: no kernel"):
+                kernel_facts.read_libraries(["1", "0"], Path())
 
     def test_limits(self):
         most = kernel_facts.MOST_OF_A_PROGRAM[-1][1]  # of any program
@@ -126,7 +136,6 @@ class Written(unittest.TestCase):
         self.assertEqual(self.complaints_of_programs(2, most + 1), 2)
         self.assertEqual(self.complaints(size=kernel_facts.MOST_BYTES), 0)
         self.assertEqual(self.complaints(size=kernel_facts.MOST_BYTES + 1), 1)
-        self.assertEqual(self.complaints(count=0), 1)
         self.assertEqual(self.complaints(registers=128), 0)
         self.assertEqual(self.complaints(registers=129), 1)  # one block of 256 threads, for 136 are taken
         self.assertEqual(self.complaints(registers=80, threads=1024), 1)

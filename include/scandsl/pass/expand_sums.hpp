@@ -238,8 +238,8 @@ constexpr program sum_where_angles_rotate(const program& source) {
   return detail::sum_first_along(p, axis_of_most(p, rotates_along));
 }
 /// ... and where none rotate for sure those along the axis along which they may turn: positions that are
-/// given, or of a grid. For executors to which what turns costs less than what is computed once for a few
-/// terms.
+/// given, or of a grid. For executors to which turning the angles of each term costs less than exact ones
+/// that a few terms share.
 constexpr program sum_where_angles_may_turn(const program& source) {
   const program p = unroll(drop_rules(source));
   const int rotating = axis_of_most(p, rotates_along);

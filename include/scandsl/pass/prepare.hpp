@@ -23,7 +23,14 @@ constexpr program prepare(const program& p) {
 
 /// P as a CPU walks it: sums begin along the axis along which angles may turn. (On a GPU the sines that many
 /// sequences share on a grid cost less than turns of each.)
-template <const program& P> inline constexpr program turning_program = sum_where_angles_may_turn(P);
+template <const program& P>
+inline constexpr program turning_program = [] {
+  program p = sum_where_angles_may_turn(P);
+  p.reduces_apart = P.reduces_apart;
+  p.only_rows = P.only_rows;
+  p.contiguous_axis = P.contiguous_axis;
+  return p;
+}();
 template <const program& P>
 inline constexpr bool has_turning_program =
     has_sums_of_angles(P) && sum_where_angles_may_turn(P) != sum_where_angles_rotate(P);
@@ -82,7 +89,8 @@ inline constexpr bool has_framed_program =
 /// What may be overwritten in place, by the tensors of P: nothing where values cross from one kernel to
 /// another.
 template <const program& P> constexpr in_place_pairs works_in_place() {
-  if constexpr (!has_turning_program<P> && kernels_of<P>.programs.count == 1)
+  // (What a CPU has another form of sums along several axes, in as many kernels.)
+  if constexpr (kernels_of<P>.programs.count == 1)
     return find_in_place(P, kernel_program<P, 0>, kernel_schedule<P, 0>);
   else
     return {};

@@ -92,8 +92,8 @@ template <class Turns> constexpr int axis_of_most(const program& p, Turns turns,
 constexpr int axis_to_rotate_along(const program& p) {
   return p.scans.count > 0 ? -1 : axis_of_most(p, rotates_along);
 }
-/// The one along which they are most likely to turn. Given positions lie along a sequence and a batch, which
-/// comes first.
+/// The one along which they are most likely to turn. Where positions are given along a batch and a sequence
+/// nothing tells these apart but their order: the last of them is taken for the sequence.
 constexpr int likeliest_axis(const program& p) { return axis_of_most(p, likelihood_to_turn, true); }
 constexpr int axis_to_turn_along(const program& p) { return p.scans.count > 0 ? -1 : likeliest_axis(p); }
 

@@ -96,6 +96,9 @@ template <const program& P, class C>
 void run_as(const cpu& executor, const problem& bound, const iteration_space& space) {
   scratch_memory<C> scratch;
   constexpr const program& walked = walked_program<P>;
+  static_assert(!has_turning_program<P> ||
+                    (kernels_of<P>.programs.count > 1 && kernels_of<walked>.programs.count > 1),
+                "works_in_place allows what P in one kernel may");
   for_each_index(
       std::make_integer_sequence<int, kernels_of<walked>.programs.count>{}, [&]<int K>(index_constant<K>) {
         const program& kernel = kernel_program<walked, K>;
