@@ -89,7 +89,7 @@ inline constexpr bool has_framed_program =
 /// What may be overwritten in place, by the tensors of P: nothing where values cross from one kernel to
 /// another.
 template <const program& P> constexpr in_place_pairs works_in_place() {
-  // (What a CPU has another form of sums along several axes, in as many kernels.)
+  // (A program of which a CPU walks another form sums along several axes: in several kernels, either way.)
   if constexpr (kernels_of<P>.programs.count == 1)
     return find_in_place(P, kernel_program<P, 0>, kernel_schedule<P, 0>);
   else
