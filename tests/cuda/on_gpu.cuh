@@ -125,10 +125,10 @@ inline cuda_device planned_device() {
 }
 
 /// Runs P with the kernels of the given types. It asks for the workspace that it was said to need, if any.
-template <const program& P, class C, class Types> void run_over_copies(const problem& host) {
+template <const program& P, class C, class Types>
+void run_over_copies(const problem& host, const cuda_device& device = planned_device()) {
   const iteration_space space = validate(P, host, works_in_place<P>());
   device_copies copies(P, host);
-  const cuda_device device = planned_device();
   const std::int64_t bytes = cuda_detail::size_typed<P, C, Types>(copies.bound, space, false, device).bytes;
   cuda_detail::run_typed<P, C, Types>(cuda{nullptr, device_copies::give, &copies}, copies.bound, space,
                                       device);
@@ -138,9 +138,10 @@ template <const program& P, class C, class Types> void run_over_copies(const pro
 }
 
 /// Every operand that is read or written at every step holds T.
-template <const program& P, class T> void run_all_of(const problem& host) {
-  using compute = std::conditional_t<sizeof(T) == 2, cuda_detail::approximate, T>;
-  run_over_copies<P, compute, cuda_detail::uniform_types<T>>(host);
+template <class T> using compute_for = std::conditional_t<sizeof(T) == 2, cuda_detail::approximate, T>;
+template <const program& P, class T>
+void run_all_of(const problem& host, const cuda_device& device = planned_device()) {
+  run_over_copies<P, compute_for<T>, cuda_detail::uniform_types<T>>(host, device);
 }
 
 /// With the kernels for one element type where the operands have it, with those for any otherwise.

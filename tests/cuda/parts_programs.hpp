@@ -35,7 +35,8 @@ inline constexpr program shares =
 static_assert(kernels_of<shares>.programs.count == 2 && kernels_of<squares>.programs.count == 1);
 // [/doc:apart]
 
-/// Runs P on the GPU with the kernels for elements T, over copies of operands in host memory.
-template <const program& P, class T> void run_on_gpu(const problem& host);
+/// Runs P on the GPU with the kernels for elements T, over copies of operands in host memory, as planned for
+/// the GPU, or for so many multiprocessors. Of how many lengths the first kernel's parts are.
+template <const program& P, class T> int run_on_gpu(const problem& host, int multiprocessors);
 
 }  // namespace parts

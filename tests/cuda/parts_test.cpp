@@ -14,15 +14,18 @@ namespace {
 
 using namespace parts;
 
+int runs_of_unlike_parts = 0;
+
 struct lane_case {
   std::int64_t b, n, d;
   bool padded = false;  ///< rows begin where the last one ended and 8 elements further
 };
 
 /// The largest error, as a share of what is allowed: a rounding of the result and of the exponentials, and
-/// `rounded`, absolute, of what is added up. What has no float32 number is infinite, or 0.
+/// `rounded`, absolute, of what is added up. What has no float32 number is infinite, or 0. On the GPU at
+/// hand, or as if it had so few multiprocessors that its blocks have many parts each, which become shorter.
 template <const program& P, class T>
-double error_of(const lane_case& of, float scale, float factor, double rounded) {
+double error_of(const lane_case& of, float scale, float factor, double rounded, int multiprocessors = 0) {
   const std::int64_t row = of.d + (of.padded ? 8 : 0);
   problem host = unbound_problem(P), exact = unbound_problem(P);
   std::vector<std::vector<T>> held(static_cast<std::size_t>(P.tensors.count));
@@ -52,7 +55,7 @@ double error_of(const lane_case& of, float scale, float factor, double rounded) 
     bind(host, held[at].data(), dtype_of<T>);
     bind(exact, wide[at].data(), dtype::float64);
   }
-  run_on_gpu<P, T>(host);
+  if (run_on_gpu<P, T>(host, multiprocessors) > 1) ++runs_of_unlike_parts;
   run<P>(cpu{}, exact);
   double worst = 0;
   for (int t = 0; t < P.tensors.count; ++t) {
@@ -79,12 +82,17 @@ constexpr lane_case cases[] = {{12, 1000, 256}, {3, 2049, 100}, {2, 5000, 24},  
                                {1, 9001, 1000}, {5, 2000, 17},  {3, 1500, 60, true}, {40, 300, 2048}};
 
 template <const program& P> void compare(float scale, float factor, double rounded_a_step = 0) {
+  runs_of_unlike_parts = 0;
   for (const lane_case& of : cases) {
     CAPTURE(of.b, of.n, of.d, scale, factor);
     const double rounded = 1e-5 + rounded_a_step * static_cast<double>(of.n);
-    CHECK(error_of<P, float>(of, scale, factor, rounded) <= 1);
-    CHECK(error_of<P, bfloat16>(of, scale, factor, rounded) <= 1);
+    for (const int multiprocessors : {0, 1, 3}) {
+      CAPTURE(multiprocessors);
+      CHECK(error_of<P, float>(of, scale, factor, rounded, multiprocessors) <= 1);
+      CHECK(error_of<P, bfloat16>(of, scale, factor, rounded, multiprocessors) <= 1);
+    }
   }
+  CHECK(runs_of_unlike_parts > 4);
 }
 
 }  // namespace
@@ -102,7 +110,8 @@ TEST_CASE("a sum in parts, which another kernel adds up", "[cuda][parts]") {
   compare<of_all>(1, 0, 12 * 0x1p-24);
   for (const lane_case& of : cases) {
     CAPTURE(of.b, of.n, of.d);
-    CHECK(error_of<of_all, double>(of, 1, 0, 1e-11) <= 1);
+    for (const int multiprocessors : {0, 1})
+      CHECK(error_of<of_all, double>(of, 1, 0, 1e-11, multiprocessors) <= 1);
   }
 }
 TEST_CASE("a softmax along a strided axis whose reduction is a kernel of its own", "[cuda][parts]") {
@@ -112,4 +121,6 @@ TEST_CASE("parts, for compute-sanitizer", "[.sanitize]") {
   CHECK(error_of<log_total, bfloat16>({2, 600, 40}, 50, 0, 1e-5) <= 1);
   CHECK(error_of<faded, float>({2, 600, 40}, 1, 3, 1e-5) <= 1);
   CHECK(error_of<of_all, bfloat16>({2, 600, 40}, 1, 0, 1e-3) <= 1);
+  CHECK(error_of<log_total, bfloat16>({12, 1000, 256}, 1, 0, 1e-5, 1) <= 1);
+  CHECK(error_of<of_all, bfloat16>({12, 1000, 256}, 1, 0, 1e-3, 1) <= 1);
 }

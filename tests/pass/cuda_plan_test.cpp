@@ -234,12 +234,56 @@ TEST_CASE("reductions are cut into parts in the order of their addresses", "[pas
   problem longer;
   longer.tensors.resize(1);
   longer.tensors[0] = {true, {nullptr, dtype::float32, true, 2, {dims{{12, 1536}}, dims{{1536, 1}}}}};
-  take_parts(longer, 0, plan(12, 8192, 1536));
-  CHECK(longer.tensors[0].view.axis[0].count() == 12 * plan(12, 8192, 1536).pieces);
+  problem as_it_was = longer;
+  cuda_kernel_plan listed = plan(12, 8192, 1536);
+  CHECK(listed.parts.count > 0);
+  take_parts(longer, 0, listed);
+  CHECK(longer.tensors[0].view.axis[0].count() == listed.parts.count);
   CHECK(longer.tensors[0].view.axis[0][0].stride == 1536);
+  // What the parts are added up along is not what they are sequences of: all have as many.
+  as_it_was.tensors[0].view.axis[0] = dims{{6, 1536}};
+  take_parts(as_it_was, 0, listed);
+  CHECK(listed.parts.count == 0);
+  CHECK(as_it_was.tensors[0].view.axis[0].count() == 6 * listed.pieces);
   for (const auto [batch, steps, lanes] :
        {std::array<std::int64_t, 3>{0, 8192, 64}, {4, 8192, 0}, {4, 0, 64}, {1, 1, 1}})
     CHECK(plan(batch, steps, lanes).pieces == 1);
+}
+
+TEST_CASE("parts of a list come one after the other, and get shorter", "[pass][cuda]") {
+  using detail::graded_parts;
+  CHECK(graded_parts(128, 1, 12, 264, 64).count == 0);  // a block has one
+  constexpr part_list theta = graded_parts(128, 12, 12, 264, 64);
+  STATIC_REQUIRE(theta.count_of_grades == 4);
+  STATIC_REQUIRE(theta[0] == part_list::part{0, 0, 24 * 64});
+  STATIC_REQUIRE(theta[theta.count - 1].length == 3 * 64);
+  for (const std::int64_t tiles : {1, 2, 7, 30, 128, 1001})
+    for (const std::int64_t sequences : {1, 2, 5, 12, 97})
+      for (const std::int64_t strips : {1, 3, 200})
+        for (const std::int64_t resident : {1, 2, 264}) {
+          CAPTURE(tiles, sequences, strips, resident);
+          const part_list list = graded_parts(tiles, sequences, strips, resident, 8);
+          if (list.count == 0) {
+            CHECK(tiles * sequences * strips <= (cuda_part_policy::most_tiles + 1) * resident);
+            continue;
+          }
+          std::int32_t number = 0;
+          std::int64_t last = list[0].length;
+          bool in_order = true, shorter = true;
+          for (std::int64_t sequence = 0; sequence < sequences; ++sequence) {
+            in_order = in_order && list.before(sequence) == number;
+            for (std::int64_t at = 0; at < 8 * tiles; at += last) {
+              const part_list::part next = list[number++];
+              in_order = in_order && next.sequence == sequence && next.begin == at;
+              shorter = shorter && next.length <= last && next.length > 0;
+              last = next.length;
+            }
+          }
+          CHECK(in_order);
+          CHECK(shorter);
+          CHECK(list.before(sequences) == number);
+          CHECK(list.count == number);
+        }
 }
 
 TEST_CASE("what is computed once for all steps is computed once where there are blocks enough",

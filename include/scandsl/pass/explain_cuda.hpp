@@ -64,10 +64,16 @@ inline std::string arrangement_text(const cuda_kernel_summary& k) {
                    " side by side");
   if (k.plan.lookback_tiles > 0)
     return joined("    look-back: ", shape, ", ", k.plan.lookback_tiles, " tiles of each lane at once\n");
-  if (k.plan.side > 0)
-    return joined("    ", shape, ", ", k.plan.pieces, " parts of ", k.plan.piece,
-                  " steps of each lane, reduced and then ",
+  if (k.plan.side > 0) {
+    const part_list& list = k.plan.parts;
+    const std::string parts =
+        list.count == 0
+            ? joined(k.plan.pieces, " parts of ", k.plan.piece, " steps of each lane")
+            : joined(list.count, " parts of ", list[0].length, " to ", list[list.count - 1].length,
+                     " steps of all lanes, shorter ones towards the end");
+    return joined("    ", shape, ", ", parts, ", reduced and then ",
                   k.plan.leaves_parts ? "added up by a later kernel\n" : "joined\n");
+  }
   if (k.plan.pieces > 1)
     return joined("    ", shape, ", ", k.plan.pieces, " pieces of ", k.plan.piece,
                   " steps of each lane, folded and then walked\n");

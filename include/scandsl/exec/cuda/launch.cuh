@@ -218,6 +218,13 @@ template <class K> cuda_tile_shape tile_shape() {
   return shape;
 }
 
+/// The same in parts of unlike lengths, which lie behind each other whatever sequence they are of.
+template <class K> piece_arguments listed_parts(const cuda_kernel_plan& plan, piece_arguments of) {
+  of.parts = plan.parts;
+  of.pieces = plan.parts.count;
+  of.lanes = of.side * tile_policy<K>::strip_lanes;
+  return of;
+}
 template <class K>
 piece_arguments make_pieces(const cuda_kernel_plan& plan, const typename K::arguments& a,
                             std::int64_t& bytes) {
@@ -227,12 +234,14 @@ piece_arguments make_pieces(const cuda_kernel_plan& plan, const typename K::argu
   of.lanes = a.lanes * tile_policy<K>::strip_lanes;
   of.side = plan.side > 0 ? plan.side : a.lanes;
   bytes = piece_worker_of<K>::state_bytes(of, a.lane_threads);
+  if (plan.parts.count > 0)
+    bytes = std::max(bytes, piece_worker_of<K>::state_bytes(listed_parts<K>(plan, of), a.lane_threads));
   return of;
 }
 
 template <class K>
-void launch_pieces(const typename K::arguments& a, piece_arguments of, const cuda_device& device,
-                   void* scratch, cudaStream_t stream, bool leaves_parts) {
+void launch_pieces(const cuda_kernel_plan& plan, const typename K::arguments& a, piece_arguments of,
+                   const cuda_device& device, void* scratch, cudaStream_t stream) {
   using worker = piece_worker_of<K>;
   const std::int64_t strips = (a.lanes + a.lane_threads - 1) / a.lane_threads;
   launch_shape shape{strips * of.pieces, piece_strip_of<K>::threads, worker::shared_bytes(a.lane_threads)};
@@ -241,12 +250,19 @@ void launch_pieces(const typename K::arguments& a, piece_arguments of, const cud
   if constexpr (worker::only_folds) {
     using strip = part_strip_of<K>;
     const std::int64_t side_strips = (of.side + a.lane_threads - 1) / a.lane_threads;
+    const std::int64_t sequences = a.lanes / of.side;
+    std::int64_t parts = sequences * of.pieces;
+    if (plan.parts.count > 0) {
+      of = listed_parts<K>(plan, of);
+      parts = of.pieces;
+    }
     launch_kernel(part_kernel<K, strip>,
-                  {a.lanes / of.side * of.pieces * side_strips, strip::threads,
+                  {parts * side_strips, strip::threads,
                    static_cast<std::size_t>(part_worker<K, strip>::exchange_bytes(a.lane_threads))},
                   stream, a, of);
-    if (leaves_parts) return;
-    shape.blocks = strips;  // a block joins all parts of its lanes
+    if (plan.leaves_parts) return;
+    shape.blocks =
+        plan.parts.count > 0 ? sequences * side_strips : strips;  // each joins all parts of its lanes
   } else {
     launch_kernel(piece_kernel<K, piece_strip_of<K>>, shape, stream, a, of);
   }

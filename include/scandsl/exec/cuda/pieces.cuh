@@ -25,6 +25,7 @@ struct piece_arguments {
   /// what precedes stretches. In the arithmetic's type.
   void* states = nullptr;
   bool folds = false;  ///< the first launch
+  part_list parts;  ///< of reductions, in place of pieces of one length; `lanes` are then those side by side
 };
 
 template <class K, class Strip> struct piece_worker;
@@ -81,31 +82,48 @@ template <class K, class Strip> struct piece_worker {
   const piece_arguments& of;
   unsigned char *shared, *stages;
   Strip strip_threads;
-  std::int64_t piece = 0;  ///< number of the block's, in scan order
-  std::int64_t own = 0;    ///< steps of a stretch
-  std::int64_t first_unit = 0;
-  int stage = 0;  ///< of the next tile
+  std::int64_t piece = 0;        ///< number of the block's, in scan order,
+  std::int64_t first_piece = 0;  ///< and of the first one of its lanes
+  std::int64_t begin = 0;        ///< its first step
+  std::int64_t own = 0;          ///< steps of a stretch
+  std::int64_t first_unit = 0;   ///< of the block's lanes,
+  std::int64_t first_kept = 0;   ///< and of those for which states lie side by side
+  int stage = 0;                 ///< of the next tile
 
   __device__ __forceinline__ piece_worker(const typename K::arguments& given, const piece_arguments& what,
                                           unsigned char* memory)
       : a(given), of(what), shared(memory), stages(memory + exchange_bytes(given.lane_threads)),
         strip_threads(given, reinterpret_cast<C*>(memory)) {
-    std::int64_t block = blockIdx.x, before = 0, side = a.lanes;
-    if (only_folds && !of.folds) {
+    std::int64_t block = blockIdx.x, before = 0, side = a.lanes, length = of.length;
+    const bool joins = only_folds && !of.folds, listed = only_folds && of.parts.count > 0;
+    if (joins && !listed) {
       piece = of.pieces;  // it has all before it
     } else {
       side = of.side;
       std::int64_t number = block;
       block = split_off(number, (side + a.lane_threads - 1) >> a.log2_lane_threads);
-      piece = split_off(number, of.pieces);
+      if (joins) {
+        first_piece = of.parts.before(number);
+        piece = of.parts.before(number + 1);
+      } else if (listed) {
+        const part_list::part part = of.parts[static_cast<std::int32_t>(number)];
+        piece = number;
+        number = part.sequence;
+        begin = part.begin;
+        length = part.length;
+      } else {
+        piece = split_off(number, of.pieces);
+        begin = piece * length;
+      }
       before = number * side;
+      if (listed) first_kept = before;
     }
     const std::int64_t at = (block << a.log2_lane_threads) + strip_threads.lane_thread;
     first_unit = before + (block << a.log2_lane_threads);
     auto& thread = strip_threads.thread;
     thread.template find<false>(before + at, 0);
     if (at >= side) thread.valid = 0;
-    own = of.length / segments();
+    own = (length << a.log2_lane_threads) / threads;
   }
   /// Shared memory: of the exchange, and of the stages behind it.
   static constexpr __host__ __device__ int exchange_bytes(int lane_threads) {
@@ -210,10 +228,10 @@ template <class K, class Strip> struct piece_worker {
     thread.load_still();
     begin_lanes(thread);
     const std::int64_t extent = a.chunk_dimension >= 0 ? a.chunk : a.steps,
-                       from = piece * of.length < extent ? piece * of.length : extent,
+                       from = only_folds || begin > extent ? extent : begin,
                        to = from + of.length < extent ? from + of.length : extent;
-    all.walk_range(thread.low, thread.high, only_folds ? from : to, 0, from);
-    if (piece >= of.pieces - 1) thread.template boundary<1>();
+    all.walk_range(thread.low, thread.high, to, 0, from);
+    if (only_folds || piece >= of.pieces - 1) thread.template boundary<1>();
   }
 
 protected:
@@ -298,11 +316,11 @@ protected:
   /// How many steps of the thread's stretch there are.
   __device__ __forceinline__ std::int64_t steps_of_mine() const {
     const auto& thread = strip_threads.thread;
-    const std::int64_t left = thread.high - thread.low - (piece * of.length + strip_threads.segment * own);
+    const std::int64_t left = thread.high - thread.low - (begin + strip_threads.segment * own);
     return thread.valid == 0 || left < 0 ? 0 : left < own ? left : own;
   }
   __device__ __forceinline__ std::int64_t before(std::int64_t at) const {
-    return piece * of.length + strip_threads.segment * own + at;
+    return begin + strip_threads.segment * own + at;
   }
   /// The tile that begins `at` steps into the thread's stretch, which has all of its steps.
   __device__ __forceinline__ tile_type tile_at(std::int64_t at) const {
@@ -317,7 +335,8 @@ protected:
         thread, stretch::after(thread.low, thread.high, before(at), steps, a.reversed[0]), 0, a.reversed[0]);
   }
   __device__ __forceinline__ kept_type* piece_at(std::int64_t number) const {
-    return static_cast<kept_type*>(of.states) + number * of.lanes + strip_threads.thread.unit * lanes;
+    return static_cast<kept_type*>(of.states) + number * of.lanes +
+           (strip_threads.thread.unit - first_kept) * lanes;
   }
   __device__ __forceinline__ kept_type* fitness_at(std::int64_t number) const {
     return piece_at(number) + components * of.pieces * of.lanes;
@@ -372,14 +391,14 @@ protected:
 
   template <class Thread> __device__ __forceinline__ void begin_lanes(Thread& thread) const {
     const bool writes = thread.writes;
-    thread.writes = writes && piece == (only_folds ? of.pieces : 0);
+    thread.writes = writes && (only_folds || piece == 0);
     thread.template boundary<0>();
     thread.writes = writes;
   }
   __device__ __forceinline__ void begin_lanes() { begin_lanes(strip_threads.thread); }
   __device__ __forceinline__ void end_lanes() {
     auto& thread = strip_threads.thread;
-    const std::int64_t extent = thread.high - thread.low - piece * of.length;
+    const std::int64_t extent = thread.high - thread.low - begin;
     if (only_folds) {
       thread.template boundary<1>();
     } else if (piece == of.pieces - 1) {
@@ -398,10 +417,9 @@ protected:
   template <class Uniforms>
   __device__ __forceinline__ bool frame_piece(states<group, C> (&state)[lanes], Uniforms& u) const {
     const auto& thread = strip_threads.thread;
-    const std::int64_t before = piece * of.length;
-    const bool exists = before < thread.high - thread.low;
+    const bool exists = begin < thread.high - thread.low;
     bool framed_all = true;
-    look_at<K, 0, false>(thread, a.reversed[0] ? thread.high - 1 - before : thread.low + before, exists, u,
+    look_at<K, 0, false>(thread, a.reversed[0] ? thread.high - 1 - begin : thread.low + begin, exists, u,
                          [&]<int Scan>(index_constant<Scan>, int lane, C element) {
                            auto& carry = state_of<Scan>(state[lane]);
                            if (!set_frame(carry, element, true)) {
@@ -458,7 +476,7 @@ protected:
     auto& thread = strip_threads.thread;
     const int columns = a.lane_threads * lanes, groups = groups_of(a.lane_threads);
     C* const exchange = strip_threads.exchange;
-    const std::int64_t first_lane = first_unit * lanes;
+    const std::int64_t first_lane = (first_unit - first_kept) * lanes;
     bool suspect = false;
     const auto exchanged = [&](int component, int which, int column) -> C& {
       return exchange[(component * groups + which) * columns + column];
@@ -490,7 +508,8 @@ protected:
     const int column_of_thread = static_cast<int>(threadIdx.x) & (columns - 1);
 #pragma unroll 1
     for (int column = column_of_thread; column < columns; column += threads) {
-      const std::int64_t share = (piece + groups - 1) / groups, first = which * share,
+      const std::int64_t share = (piece - first_piece + groups - 1) / groups,
+                         first = first_piece + which * share,
                          end = first + share < piece ? first + share : piece;
       states<group, C> all;
       set_identity<group, scans>(all);

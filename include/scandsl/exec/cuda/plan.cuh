@@ -98,7 +98,6 @@ template <const program& P, class... B> cuda_plan plan(const cuda_device& device
                   const std::int64_t joined = detail::bytes_of(sums);
                   take_parts(part, summed.tensor, by.plan);
                   const std::int64_t more = detail::bytes_of(sums) - joined;
-                  by.plan.leaves_parts = true;
                   by.written_bytes += more;
                   result.moved_bytes += more;
                 }

@@ -77,12 +77,9 @@ public:
   bool can_do_without() const { return plan.lookback_tiles > 0 || plan.pieces > 1; }
   /// Of what its sweeps save, is kept of pieces, or a look-back publishes.
   std::int64_t scratch_bytes() const { return bytes; }
-  /// Whether what lies in tensor t can be left in parts, where its scratch is: then it is.
-  bool leave_parts(int t) {
-    plan.leaves_parts = parts_lie_as(plan, t, tile_shape<K>());
-    return plan.leaves_parts;
-  }
-  const cuda_kernel_plan& planned() const { return plan; }
+  /// Whether what lies in tensor t can be left in parts, where its scratch is.
+  bool can_leave_parts(int t) const { return parts_lie_as(plan, t, tile_shape<K>()); }
+  cuda_kernel_plan& planned() { return plan; }
   /// Of the carries that it leaves or finds.
   std::int64_t carry_bytes() const { return bytes_of_carries; }
   /// Says where tensor t, of which that was not known, is.
@@ -97,8 +94,7 @@ public:
     if constexpr (policy::looks_back)
       if (plan.lookback_tiles > 0) return launch_lookback<K>(arguments, book, bytes, device, scratch, stream);
     if constexpr (policy::takes_pieces)
-      if (plan.pieces > 1)
-        return launch_pieces<K>(arguments, pieces, device, scratch, stream, plan.leaves_parts);
+      if (plan.pieces > 1) return launch_pieces<K>(plan, arguments, pieces, device, scratch, stream);
     arguments.saved = bytes > bytes_of_pieces ? scratch : nullptr;
     arguments.pieces.states = static_cast<char*>(scratch) + (bytes - bytes_of_pieces);
     with_arrangement<K>(plan, arguments, [&]<class A>(std::type_identity<A>) {

@@ -212,7 +212,7 @@ private:
     constexpr summed_parts summed = summed_parts_of<P, K>;
     if constexpr (summed.producer >= 0) {
       auto& [kernel, scratch] = std::get<summed.producer>(kernels);
-      if (scratch == workspace_layout::nowhere || !kernel->leave_parts(summed.there)) return;
+      if (scratch == workspace_layout::nowhere || !kernel->can_leave_parts(summed.there)) return;
       take_parts(part, summed.tensor, kernel->planned());
       constexpr int number = scratch_number(kernel_program<P, K>.tensors[summed.tensor].id);
       place_of[static_cast<std::size_t>(number)] = scratch;
