@@ -157,6 +157,9 @@ struct cuda_sweep_piece_policy {
 /// H200.
 struct cuda_part_policy {
   static constexpr int threads = 256, blocks_resident = 2;
+  /// Of a block that joins the parts of its lanes. (Softmax over the sequence, backward: 0.688 ms, 0.696 with
+  /// 512.)
+  static constexpr int threads_that_join = 128;
   /// Bytes side by side, where lanes are that many.
   static constexpr int bytes = 256;
   /// Tiles of a thread in a part, at most, and how many tiles what a block does once takes as long as.
@@ -171,7 +174,7 @@ struct cuda_part_policy {
   static constexpr double left_for_shorter = 0.6;
   /// Of lanes of fewer than twice so many tiles, where there are twice as many waves of blocks, a block takes
   /// all.
-  static constexpr int most_tiles_walked = 8;
+  static constexpr int most_tiles_walked = 4;
   /// Of a lane at most, which are then added up by one block.
   static constexpr int most_parts = 512;
   /// What a thread holds where angles turn, in 32-bit words.

@@ -178,6 +178,9 @@ template <class K> using piece_worker_of = piece_worker<K, piece_strip_of<K>>;
 template <class K>
 using part_strip_of =
     strip<K, tile_policy<K>::strip_lanes, tile_policy<K>::strip_steps, cuda_part_policy::threads>;
+template <class K>
+using join_strip_of =
+    strip<K, tile_policy<K>::strip_lanes, tile_policy<K>::strip_steps, cuda_part_policy::threads_that_join>;
 
 /// What a plan needs to know of K's kernels.
 template <class K> cuda_tile_shape tile_shape() {
@@ -240,35 +243,53 @@ piece_arguments make_pieces(const cuda_kernel_plan& plan, const typename K::argu
 }
 
 template <class K>
-void launch_pieces(const cuda_kernel_plan& plan, const typename K::arguments& a, piece_arguments of,
-                   const cuda_device& device, void* scratch, cudaStream_t stream) {
-  using worker = piece_worker_of<K>;
+void launch_pieces(const typename K::arguments& a, piece_arguments of, const cuda_device& device,
+                   void* scratch, cudaStream_t stream) {
   const std::int64_t strips = (a.lanes + a.lane_threads - 1) / a.lane_threads;
-  launch_shape shape{strips * of.pieces, piece_strip_of<K>::threads, worker::shared_bytes(a.lane_threads)};
+  launch_shape shape{strips * of.pieces, piece_strip_of<K>::threads,
+                     piece_worker_of<K>::shared_bytes(a.lane_threads)};
   of.states = scratch;
   of.folds = true;
-  if constexpr (worker::only_folds) {
-    using strip = part_strip_of<K>;
-    const std::int64_t side_strips = (of.side + a.lane_threads - 1) / a.lane_threads;
-    const std::int64_t sequences = a.lanes / of.side;
-    std::int64_t parts = sequences * of.pieces;
-    if (plan.parts.count > 0) {
-      of = listed_parts<K>(plan, of);
-      parts = of.pieces;
-    }
-    launch_kernel(part_kernel<K, strip>,
-                  {parts * side_strips, strip::threads,
-                   static_cast<std::size_t>(part_worker<K, strip>::exchange_bytes(a.lane_threads))},
-                  stream, a, of);
-    if (plan.leaves_parts) return;
-    shape.blocks =
-        plan.parts.count > 0 ? sequences * side_strips : strips;  // each joins all parts of its lanes
-  } else {
-    launch_kernel(piece_kernel<K, piece_strip_of<K>>, shape, stream, a, of);
-  }
+  launch_kernel(piece_kernel<K, piece_strip_of<K>>, shape, stream, a, of);
   of.folds = false;
   shape.overlaps = launches_overlap(device);
   launch_kernel(piece_kernel<K, piece_strip_of<K>>, shape, stream, a, of);
+}
+
+/// Reduces parts, and has blocks join them, each all parts of its lanes, where no later kernel does.
+template <class K>
+void launch_parts(const cuda_kernel_plan& plan, typename K::arguments a, piece_arguments of,
+                  const cuda_device& device, void* scratch, cudaStream_t stream) {
+  using reducing = part_strip_of<K>;
+  using joining = join_strip_of<K>;
+  const std::int64_t all_sequences = a.lanes / of.side;
+  const auto strips = [](std::int64_t units, int lane_threads) {
+    return (units + lane_threads - 1) / lane_threads;
+  };
+  std::int64_t parts = all_sequences * of.pieces, sequences = 1, units = a.lanes;  // of blocks that join
+  if (plan.parts.count > 0) {
+    of = listed_parts<K>(plan, of);
+    parts = of.pieces;
+    sequences = all_sequences;
+    units = of.side;
+  }
+  of.states = scratch;
+  of.folds = true;
+  launch_kernel(part_kernel<K, reducing>,
+                {parts * strips(of.side, a.lane_threads), reducing::threads,
+                 static_cast<std::size_t>(part_worker<K, reducing>::exchange_bytes(a.lane_threads))},
+                stream, a, of);
+  if (plan.leaves_parts) return;
+  of.folds = false;
+  // Of few lanes a block has fewer, and so more threads for the parts of each.
+  while (a.lane_threads > 1 && sequences * strips(units, a.lane_threads / 2) <= device.multiprocessors) {
+    a.lane_threads /= 2;
+    --a.log2_lane_threads;
+  }
+  launch_kernel(piece_kernel<K, joining>,
+                {sequences * strips(units, a.lane_threads), joining::threads,
+                 piece_worker<K, joining>::shared_bytes(a.lane_threads), 0, launches_overlap(device)},
+                stream, a, of);
 }
 
 /// The kernels' arrangements of threads.

@@ -94,7 +94,12 @@ public:
     if constexpr (policy::looks_back)
       if (plan.lookback_tiles > 0) return launch_lookback<K>(arguments, book, bytes, device, scratch, stream);
     if constexpr (policy::takes_pieces)
-      if (plan.pieces > 1) return launch_pieces<K>(plan, arguments, pieces, device, scratch, stream);
+      if (plan.pieces > 1) {
+        if constexpr (policy::reduces)
+          return launch_parts<K>(plan, arguments, pieces, device, scratch, stream);
+        else
+          return launch_pieces<K>(arguments, pieces, device, scratch, stream);
+      }
     arguments.saved = bytes > bytes_of_pieces ? scratch : nullptr;
     arguments.pieces.states = static_cast<char*>(scratch) + (bytes - bytes_of_pieces);
     with_arrangement<K>(plan, arguments, [&]<class A>(std::type_identity<A>) {
