@@ -237,11 +237,16 @@ TEST_CASE("reductions of lanes side by side are planned in parts, read once", "[
   const auto p = planned_for(1536, 8192);
   const std::string text = explain(p);
   CAPTURE(text);
-  CHECK(text.find("11 parts of 768 steps of each lane, reduced and then joined") != std::string::npos);
+  CHECK(
+      text.find("82 parts of 2176 to 384 steps of all lanes, shorter ones towards the end, reduced and then "
+                "joined") != std::string::npos);
   CHECK(p.moved_bytes == p.floor_bytes);
   CHECK(p.kernels[0].plan.side == 1536 / 8);
-  CHECK(planned_for(1536, 64).kernels[0].plan.pieces == 1);          // a tile
-  CHECK(planned_for(64, 1 << 22).kernels[0].plan.pieces <= 512);     // one block adds them up
+  CHECK(planned_for(1536, 64).kernels[0].plan.pieces == 1);  // a tile
+  const cuda_kernel_plan few = planned_for(64, 1 << 22).kernels[0].plan;
+  CHECK((few.parts.count > 12 * 128 && few.parts.count <= 12 * 1024));  // of 12, a block each adds them up
+  CHECK(explain(planned_for(1536, 2048)).find(" steps of each lane, reduced and then joined") !=
+        std::string::npos);
   CHECK(planned_for(40, 8192).kernels[0].plan.side == 12 * 40 / 8);  // else most of a block were idle
 }
 
@@ -253,9 +258,10 @@ TEST_CASE("parts of sums that another kernel adds up are not joined before", "[c
   const std::string text = explain(p);
   CAPTURE(text);
   REQUIRE(p.kernels.size() == 2);
-  CHECK(text.find("11 parts of 768 steps of each lane, reduced and then added up by a later kernel") !=
-        std::string::npos);
-  CHECK(p.kernels[1].read_bytes == std::int64_t{11} * 12 * 1536 * 4);
+  CHECK(
+      text.find("82 parts of 2176 to 384 steps of all lanes, shorter ones towards the end, reduced and then "
+                "added up by a later kernel") != std::string::npos);
+  CHECK(p.kernels[1].read_bytes == std::int64_t{82} * 1536 * 4);
   CHECK(p.kernels[0].written_bytes == p.kernels[1].read_bytes);
   CHECK(explain(planned_for(1532)).find("reduced and then joined") != std::string::npos);  // ends in vectors
 }

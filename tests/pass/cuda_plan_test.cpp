@@ -263,6 +263,7 @@ TEST_CASE("parts of a list come one after the other, and get shorter", "[pass][c
         for (const std::int64_t resident : {1, 2, 264}) {
           CAPTURE(tiles, sequences, strips, resident);
           const part_list list = graded_parts(tiles, sequences, strips, resident, 8);
+          CHECK((list.count == 0 || list[0].length <= 8 * tiles));
           if (list.count == 0) {
             CHECK(tiles * sequences * strips <= (cuda_part_policy::most_tiles + 1) * resident);
             continue;

@@ -175,7 +175,8 @@ struct cuda_part_policy {
   /// Of lanes of fewer than twice so many tiles, where there are twice as many waves of blocks, a block takes
   /// all.
   static constexpr int most_tiles_walked = 4;
-  /// Of a lane at most, which are then added up by one block.
+  /// Of a lane at most, which are then added up by one block; with shorter ones towards the end up to twice
+  /// as many.
   static constexpr int most_parts = 512;
   /// What a thread holds where angles turn, in 32-bit words.
   static constexpr int held_words_of_turns = 48;
@@ -247,7 +248,7 @@ struct cuda_kernel_plan {
   std::int64_t pieces = 1;    ///< into which each lane is cut,
   std::int64_t piece = 0;     ///< and their length
   std::int64_t side = 0;      ///< units of lanes side by side, of which one piece comes after the other
-  part_list parts;            ///< in place of pieces of one length, where a later kernel adds them up
+  part_list parts;            ///< of a reduction, if there are parts of several lengths, in place of pieces
   bool leaves_parts = false;  ///< to a later kernel, which adds them up (pass/summed_parts.hpp)
   std::int64_t segments = 1;
   bool packed = false;
@@ -491,21 +492,25 @@ inline std::int64_t tiles_of_part(std::int64_t all_tiles, std::int64_t strips, s
   return best;
 }
 
-/// Parts that get shorter towards the end, of sequences of so many tiles, as many strips side by side. There
-/// are none where each block has one part at most: all begin together, and end together.
+/// Parts that get shorter towards the end, of sequences of so many tiles, as many strips side by side. None
+/// where a block's share of all tiles is one part: then parts of one length, of which each has one or two,
+/// begin together and end together.
 constexpr part_list graded_parts(std::int64_t all_tiles, std::int64_t sequences, std::int64_t strips,
                                  std::int64_t resident, std::int64_t tile) {
   using policy = cuda_part_policy;
   const std::int64_t of_a_block = all_tiles * sequences * strips / resident;
-  if (of_a_block <= policy::most_tiles) return {};
+  if (of_a_block <= policy::most_tiles || all_tiles * sequences >= std::int64_t{1} << 31) return {};
   const std::int64_t fewest = (all_tiles + policy::most_parts - 1) / policy::most_parts;
-  std::int64_t tiles = std::max(std::min<std::int64_t>(of_a_block / 2, policy::most_tiles), fewest);
+  std::int64_t tiles =
+      std::max(std::min({of_a_block / 2, std::int64_t{policy::most_tiles}, all_tiles}), fewest);
   part_list_maker maker(all_tiles, sequences);
   maker.add(tiles, all_tiles * sequences);
   for (int i = 1; i < part_list::most_grades && tiles > 1; ++i) {
     const double one_more = static_cast<double>(tiles * resident) / static_cast<double>(strips);
+    const auto left = static_cast<std::int64_t>(policy::left_for_shorter * one_more);
+    if (left == 0) break;
     tiles = (tiles + 1) / 2;
-    maker.add(tiles, static_cast<std::int64_t>(policy::left_for_shorter * one_more));
+    maker.add(tiles, left);
   }
   return maker.in_units_of(tile);
 }
@@ -521,7 +526,7 @@ inline void consider_parts(const program& p, const walk_table& table, cuda_kerne
   if (length == 0 || units == 0) return;
   const int wide = policy::bytes * shape.row_steps / (16 * shape.strip_lanes);
   std::int64_t side = units_from(stretches_of(p, plan, length).at);
-  const int threads = power_of_two_above(side, std::min(wide, policy::threads));
+  const int threads = power_of_two_above(side, std::min(wide, policy::threads_that_join));
   // Where a row of blocks would be idle in part, all lanes are side by side.
   if (((side + threads - 1) / threads * threads - side) * 8 > side) side = units;
   const std::int64_t tile = std::int64_t{policy::threads} / threads * shape.strip_steps;

@@ -17,7 +17,6 @@ struct part_list {
     std::int32_t of_others = 1;            ///< and in each later one
     std::int64_t sequence = 0, begin = 0;  ///< where it begins
     std::int64_t length = 0;               ///< of each; of a sequence's last one at most
-    friend constexpr bool operator==(const grade&, const grade&) = default;
   };
   struct part {
     std::int64_t sequence = 0, begin = 0, length = 0;
@@ -52,8 +51,8 @@ struct part_list {
   }
 };
 
-/// Makes a list of parts, in tiles or whatever `each` sequence is counted in. `lengths` go down; `from[i]`:
-/// how much of all sequences is left, at least, where parts of length i begin.
+/// Makes a list of parts of sequences that are `each` long, in tiles or whatever they are counted in. All
+/// lengths together are below 2^31.
 struct part_list_maker {
   std::int64_t each, sequences;
   part_list list{};

@@ -4,7 +4,7 @@
 
 /// Sums that go on in the next kernel: what a kernel program sums along one axis another one sums along one
 /// more, as theta's gradient over positions and then over sequences. Where the first is cut into parts
-/// (exec/cuda/parts.cuh), nobody need join these: they lie as if the other axis were so many times as long.
+/// (exec/cuda/parts.cuh), nobody need join these: they lie as if the other axis were longer.
 namespace scandsl {
 
 /// Of a kernel program that only adds up what another one has left. -1: it does not.

@@ -33,6 +33,8 @@ struct launch_shape {
 template <class... A>
 void launch_kernel(void (*kernel)(A...), const launch_shape& shape, cudaStream_t stream,
                    const std::type_identity_t<A>&... arguments) {
+  if (shape.blocks > 0x7fffffff)
+    throw cuda_error("at most 2^31 - 1 blocks", message(shape.blocks), "run it in parts");
   // At every launch: it belongs to the context, of which a device may have several.
   if (shape.shared > 48 * 1024)
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -94,7 +96,6 @@ template <class K, class Arrangement>
 void launch_walk(typename K::arguments& a, cudaStream_t stream, bool may_overlap = false) {
   const std::int64_t blocks = Arrangement::blocks(a) * (a.pieces.joins ? 1 : a.pieces.count);
   if (blocks == 0) return;
-  if (blocks > 0x7fffffff) throw cuda_error("at most 2^31 - 1 blocks", message(blocks), "run it in parts");
   a.restarts = a.chunk > 0 && a.chunk_dimension < 0;
   using fast = typename K::framed;
   using fast_arrangement = typename Arrangement::template of<fast>;
@@ -237,7 +238,7 @@ piece_arguments make_pieces(const cuda_kernel_plan& plan, const typename K::argu
   of.lanes = a.lanes * tile_policy<K>::strip_lanes;
   of.side = plan.side > 0 ? plan.side : a.lanes;
   bytes = piece_worker_of<K>::state_bytes(of, a.lane_threads);
-  if (plan.parts.count > 0)
+  if (plan.parts.count > 0)  // take_parts may still choose parts of one length
     bytes = std::max(bytes, piece_worker_of<K>::state_bytes(listed_parts<K>(plan, of), a.lane_threads));
   return of;
 }

@@ -18,7 +18,7 @@ namespace scandsl::cuda_detail {
 
 /// What a launch of piece_kernel is told.
 struct piece_arguments {
-  std::int64_t pieces = 1, length = 0;  ///< of each lane; steps of each
+  std::int64_t pieces = 1, length = 0;  ///< of each lane (of all, with a list); steps of each
   std::int64_t lanes = 0;               ///< all, empty ones of a thread's among them
   std::int64_t side = 0;  ///< units of lanes side by side, whose pieces come one after the other
   /// [component][piece][lane] of pieces, and whether they are fit; then [component][piece][stretch][lane] of
