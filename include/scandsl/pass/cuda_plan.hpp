@@ -512,6 +512,7 @@ constexpr part_list graded_parts(std::int64_t all_tiles, std::int64_t sequences,
     tiles = (tiles + 1) / 2;
     maker.add(tiles, left);
   }
+  if (maker.list.count_of_grades == 1) return {};
   return maker.in_units_of(tile);
 }
 
