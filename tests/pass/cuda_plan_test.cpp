@@ -265,8 +265,10 @@ TEST_CASE("parts of a list come one after the other, and get shorter", "[pass][c
           const part_list list = graded_parts(tiles, sequences, strips, resident, 8);
           CHECK((list.count == 0 || list[0].length <= 8 * tiles));
           if (list.count == 0) {
-            // Few tiles of a block; or of so many strips that a block's last tile is a share of one.
-            CHECK((tiles * sequences * strips <= (cuda_part_policy::most_tiles + 1) * resident ||
+            // Few tiles of a block; or of a lane; or of so many strips that a block's last tile is a share of
+            // one.
+            CHECK((tiles == 1 ||
+                   tiles * sequences * strips <= (cuda_part_policy::most_tiles + 1) * resident ||
                    std::min<std::int64_t>(tiles, cuda_part_policy::most_tiles) * resident < 2 * strips));
             continue;
           }
