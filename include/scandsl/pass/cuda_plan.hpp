@@ -503,17 +503,16 @@ constexpr part_list graded_parts(std::int64_t all_tiles, std::int64_t sequences,
   const std::int64_t fewest = (all_tiles + policy::most_parts - 1) / policy::most_parts;
   std::int64_t tiles =
       std::max(std::min({of_a_block / 2, std::int64_t{policy::most_tiles}, all_tiles}), fewest);
-  part_list_maker maker(all_tiles, sequences);
-  maker.add(tiles, all_tiles * sequences);
+  part_list_maker maker(all_tiles * tile, sequences);
+  maker.add(tiles * tile, all_tiles * sequences * tile);
   for (int i = 1; i < part_list::most_grades && tiles > 1; ++i) {
     const double one_more = static_cast<double>(tiles * resident) / static_cast<double>(strips);
     const auto left = static_cast<std::int64_t>(policy::left_for_shorter * one_more);
     if (left == 0) break;
     tiles = (tiles + 1) / 2;
-    maker.add(tiles, left);
+    maker.add(tiles * tile, left * tile);
   }
-  if (maker.list.count_of_grades == 1) return {};
-  return maker.in_units_of(tile);
+  return maker.list.count_of_grades > 1 ? maker.list : part_list{};
 }
 
 /// Cuts the lanes of a reduction along strips into parts, in the order of their addresses.

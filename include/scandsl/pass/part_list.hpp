@@ -51,8 +51,7 @@ struct part_list {
   }
 };
 
-/// Makes a list of parts of sequences that are `each` long, in tiles or whatever they are counted in. All
-/// lengths together are below 2^31.
+/// Makes a list of parts of sequences of `each` steps. They are fewer than 2^31.
 struct part_list_maker {
   std::int64_t each, sequences;
   part_list list{};
@@ -84,15 +83,6 @@ struct part_list_maker {
     list.grades[static_cast<std::size_t>(list.count_of_grades++)] = next;
     list.count = next.first + next.of_first_sequence +
                  static_cast<std::int32_t>(sequences - next.sequence - 1) * next.of_others;
-  }
-  /// The list with lengths in other units, of which there are `unit` to one.
-  constexpr part_list in_units_of(std::int64_t unit) const {
-    part_list scaled = list;
-    for (part_list::grade& each_grade : scaled.grades) {
-      each_grade.begin *= unit;
-      each_grade.length *= unit;
-    }
-    return scaled;
   }
 
 private:

@@ -222,7 +222,8 @@ template <class K> cuda_tile_shape tile_shape() {
   return shape;
 }
 
-/// The same in parts of unlike lengths, which lie behind each other whatever sequence they are of.
+/// What make_pieces says, where the parts are those of a list: they lie one behind the other, whatever
+/// sequence they are of.
 template <class K> piece_arguments listed_parts(const cuda_kernel_plan& plan, piece_arguments of) {
   of.parts = plan.parts;
   of.pieces = plan.parts.count;
