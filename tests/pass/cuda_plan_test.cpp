@@ -28,6 +28,8 @@ inline constexpr auto summed = op<"summed">(out<"y">(b, n) = sums);
 inline constexpr auto with_last =
     op<"with_last">(out<"y">(b, n) = sums, out<"final">(s, b).optional() = last(sums));
 inline constexpr auto reduced = op<"reduced">(out<"y">(b) = sum(over(n), x(b, n)));
+inline constexpr auto centred =
+    op<"centred">(out<"y">(b, n) = x(b, n) - last(scan(plain_sum, over(n), x(b, n))));
 inline constexpr auto doubled = op<"doubled">(out<"y">(b, n) = 2.0 * x(b, n));
 /// Its exponentials are the same for all of b, so that b is walked.
 constexpr tensor<"w"> w;
@@ -131,6 +133,39 @@ TEST_CASE("in a cluster a thread holds more", "[pass][cuda]") {
   CHECK(plan(256 * 64 + 1).lane_threads == 512);
   CHECK(plan(16 * 256 * 64).lane_threads == 16 * 256);
   CHECK(!plan(16 * 256 * 64 + 1).clustered);
+}
+
+TEST_CASE("of a row that is one tile a thread may hold more", "[pass][cuda]") {
+  cuda_tile_shape shape;
+  shape.row_vectors = 4, shape.one_tile_vectors = 8, shape.clusters = true, shape.cluster_vectors = 8;
+  const auto once = [&](std::int64_t steps, double chunk_size = 0, std::int64_t sequences = 0) {
+    return plan_for<summed>({{4000, steps}}, {{steps, 1}}, chunk_size, sequences, shape);
+  };
+  const auto twice = [&](std::int64_t steps) {
+    return plan_for<centred>({{40, steps}}, {{steps, 1}}, 0, 0, shape);
+  };
+  CHECK(!once(1024).holds_more);  // for rows of a warp there is another kernel
+  CHECK(once(1024).lane_threads == 32);
+  CHECK(once(1025).holds_more);
+  CHECK(once(1025).lane_threads == 32);
+  CHECK(once(2049).lane_threads == 64);
+  CHECK(once(8192).lane_threads == 128);
+  CHECK(!once(8193).holds_more);  // that is walked, by fewer threads
+  CHECK(twice(16384).holds_more);
+  CHECK(twice(16384).lane_threads == 256);
+  CHECK(!twice(16384).clustered);
+  CHECK(!twice(16385).holds_more);
+  CHECK(twice(16385).clustered);
+  CHECK(!once(4096, 0, 3).holds_more);  // packed sequences begin anywhere
+  CHECK(once(8192, 2048).holds_more);   // chunks are lanes
+  CHECK(once(8192, 2048).lane_threads == 32);
+  shape.ragged_rows = true;  // rows that end within vectors have one kernel for all lengths
+  CHECK(twice(100).ragged);
+  CHECK(twice(100).holds_more);
+  CHECK(twice(100).lane_threads == 2);
+  shape.one_tile_vectors = 4;
+  CHECK(!twice(2048).holds_more);
+  CHECK(twice(2048).lane_threads == 64);
 }
 
 TEST_CASE("many rows that a cluster would hold in part are walked", "[pass][cuda]") {

@@ -73,6 +73,11 @@ struct cuda_row_policy {
   /// Of programs of several sweeps, whose operands are held while all of them run: half as many elements are
   /// a fifth slower, for all that is done once a thread.
   static constexpr int held_words_of_sweeps = 48;
+  /// ... and where a row is one tile: what is once a thread, and what joins threads, weighs half. (H200, rows
+  /// of 2048, 4096 and 8192: log-sums 0.98, 0.96 and 0.91 of a copy before; gradient of one decay for all
+  /// 0.71, 0.70 and 0.65.)
+  static constexpr int unrolled_work_of_one_tile = 3072;
+  static constexpr int held_words_of_one_tile = 64;
   /// Of rows of several tiles with fewer threads than a block, where there are so many rounds of blocks: what
   /// the barriers of more than a warp cost (log-sums, rows of 16384: 0.78 of a copy with 256 threads, 0.91
   /// with 32), and each further time as many threads as are resident (decayed sums, of which 192 are in place
@@ -168,9 +173,9 @@ struct cuda_part_policy {
   static constexpr int most_tiles = 24;
   static constexpr double tiles_of_once = 0.5;
   /// Where blocks have several parts each, how much is left when parts of half the length begin: so much of
-  /// what the longer ones would be if every block had one more. (The same gradient, 24, 12, 6 and 3 tiles:
-  /// 0.309, 0.309, 0.310 and 0.310 ms with 0.4, 0.6, 1 and 1.3, silu 0.334, 0.334, 0.336 and 0.338; from 12
-  /// tiles on 0.312 and 0.336, from 32 on 0.311 and 0.328.)
+  /// what the longer ones would be if every block had one more. (The same gradient, from 20, 24 and 32 tiles
+  /// on: 0.308, 0.307 and 0.310 ms, with silu 0.326, 0.325 and 0.328; from 32 on with 0.4 and 0.8 in place of
+  /// 0.6: 0.327 and 0.330.)
   static constexpr double left_for_shorter = 0.6;
   /// Of lanes of fewer than twice so many tiles, where there are twice as many waves of blocks, a block takes
   /// all.
@@ -227,6 +232,7 @@ struct cuda_tile_shape {
   int cluster_vectors = 4;
   int piece_shared_bytes = 0, lookback_shared_bytes = 0;  ///< of a block at most
   int row_stage_bytes = 0;                                ///< of a block that walks rows of several tiles
+  int one_tile_vectors = 0;     ///< a thread of a row that is one tile, where that is more
   bool strips = true;           ///< there are kernels for strips; else everything goes along rows
   bool rows = true;             ///< there are kernels for rows; else everything goes along strips
   bool ragged_rows = false;     ///< there are some for rows that end within vectors,
@@ -253,6 +259,7 @@ struct cuda_kernel_plan {
   std::int64_t segments = 1;
   bool packed = false;
   int lane_threads = 1;
+  bool holds_more = false;          ///< a row is one tile of threads that hold shape.one_tile_vectors of it
   std::int64_t carry_interval = 0;  ///< carries are left, or found, before every so many steps; 0: none are
   bool clustered = false;           ///< the blocks of a cluster hold a row
   bool ragged = false;              ///< rows end within vectors
@@ -572,6 +579,17 @@ inline bool has_whole_rows(const program& p, const cuda_kernel_plan& plan) {
   const bool restarts = plan.chunk > 0 && plan.chunk_dimension < 0;
   return p.scans.count > 0 && !plan.packed && !restarts && plan.nest.walk.size() == 1;
 }
+/// Whether rows are one tile of threads that hold more of such than of longer rows. Of one sweep where others
+/// would hold them, too, for several tiles are walked in less time than one is; and a warp at least, for rows
+/// that do not begin where vectors do are read element by element: the fewer threads, the slower.
+inline bool holds_more_of_one_tile(const program& p, const walk_table& table, const cuda_kernel_plan& plan,
+                                   const cuda_tile_shape& shape, std::int64_t length) {
+  if (shape.one_tile_vectors <= shape.row_vectors || !has_whole_rows(p, plan)) return false;
+  const int vectors = table.sweeps > 1 ? shape.one_tile_vectors : shape.row_vectors;
+  return length <= std::int64_t{cuda_row_policy::threads} * shape.row_steps * vectors &&
+         (plan.ragged || length > std::int64_t{32} * shape.row_steps * shape.row_vectors);
+}
+
 inline int most_blocks_of_cluster(const cuda_device& device) {
   return std::bit_floor(
       static_cast<unsigned>(std::clamp(device.cluster_blocks, 1, cuda_row_policy::most_blocks)));
@@ -584,7 +602,7 @@ inline bool can_be_clustered(const program& p, const cuda_kernel_plan& plan, con
   const std::int64_t of_cluster =
       most_blocks * cuda_row_policy::threads * shape.row_steps * shape.cluster_vectors;
   return shape.clusters && most_blocks > 1 && has_whole_rows(p, plan) && length > steps_of_rows(shape) &&
-         length <= of_cluster;
+         length <= of_cluster && !plan.holds_more;
 }
 
 /// Whether rows that clusters of so many blocks hold are walked by a block each in less time: as its last
@@ -719,7 +737,9 @@ inline cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& tab
   if (plan.arrangement == cuda_arrangement::row) {
     plan.ragged = shape.ragged_rows &&
                   (plan.packed || length % shape.row_steps != 0 || nest.steps() % shape.row_steps != 0);
-    const std::int64_t a_thread = shape.row_steps * shape.row_vectors;
+    plan.holds_more = detail::holds_more_of_one_tile(p, table, plan, shape, length);
+    const std::int64_t a_thread =
+        shape.row_steps * (plan.holds_more ? shape.one_tile_vectors : shape.row_vectors);
     plan.lane_threads =
         detail::power_of_two_above((length + a_thread - 1) / a_thread, cuda_row_policy::threads);
     plan.lane_threads = std::max(plan.lane_threads, plan.packed ? 32 : shape.fewest_row_threads);

@@ -76,6 +76,10 @@ template <class K, int RowThreads, row_kind Kind = row_kind::plain>
 using row_of = row<K, tile_policy<K>::width,
                    RowThreads == whole_blocks ? tile_policy<K>::cluster_vectors : tile_policy<K>::row_vectors,
                    RowThreads, tile_policy<K>::rolled, Kind>;
+/// Rows of one tile, where threads hold more of such.
+template <class K, int RowThreads, row_kind Kind>
+using one_tile_row_of =
+    row<K, tile_policy<K>::width, tile_policy<K>::one_tile_vectors, RowThreads, tile_policy<K>::rolled, Kind>;
 template <class K, int RowThreads>
 using repeated_row_of =
     row<K, tile_policy<K>::width, tile_policy<K>::repeat_vectors, RowThreads, false, row_kind::repeats>;
@@ -120,7 +124,10 @@ void launch_walk(typename K::arguments& a, cudaStream_t stream, bool may_overlap
       kernel = stream_kernel<fast, fast_arrangement>;
       if (!a.one_tile) shared += 2 * walk::stage_bytes;
     }
-    if constexpr (Arrangement::has_one_tile && !Arrangement::streams_one_tile)
+    // (Where threads hold more of rows of one tile, those of longer ones take none.)
+    constexpr bool others_do =
+        tile_policy<K>::holds_more_of_one_tile && std::is_same_v<Arrangement, row_of<K, whole_warps>>;
+    if constexpr (Arrangement::has_one_tile && !Arrangement::streams_one_tile && !others_do)
       if (a.one_tile) {
         kernel = one_tile_kernel<fast, fast_arrangement>;
         if constexpr (fast_arrangement::in_stage) shared += fast_arrangement::staged_bytes(a);
@@ -190,6 +197,7 @@ template <class K> cuda_tile_shape tile_shape() {
                         policy::width,        policy::row_vectors,    policy::fewest_row_threads,
                         policy::takes_pieces, policy::looks_back,     policy::lookback_vectors,
                         policy::clusters,     policy::cluster_vectors};
+  shape.one_tile_vectors = policy::one_tile_vectors;
   shape.strips = !K::group::only_rows;
   shape.rows = !K::group::only_strips;
   shape.strip_blocks = strip_of<K>::blocks_resident;
@@ -311,17 +319,22 @@ auto with_arrangement(const cuda_kernel_plan& plan, const typename K::arguments&
         if constexpr (tile_policy<K>::clusters)
           if (plan.clustered) return f(std::type_identity<ragged_row_of<K, whole_blocks>>{});
         using walked = ragged_row_of<K, whole_warps>;
-        return fits_one_tile<walked>(a) ? f(std::type_identity<ragged_row_of<K, any_threads>>{})
-                                        : f(std::type_identity<walked>{});
+        using one_tile = one_tile_row_of<K, any_threads, row_kind::ragged>;
+        return plan.holds_more || fits_one_tile<walked>(a) ? f(std::type_identity<one_tile>{})
+                                                           : f(std::type_identity<walked>{});
       }
     if constexpr (tile_policy<K>::repeat_vectors > 0)
       if (a.repeats > 1)
         return a.lane_threads < 32 ? f(std::type_identity<repeated_row_of<K, part_of_warp>>{})
                                    : f(std::type_identity<repeated_row_of<K, whole_warps>>{});
+    if constexpr (tile_policy<K>::holds_more_of_one_tile)
+      if (plan.holds_more)
+        return f(std::type_identity<one_tile_row_of<K, whole_warps, row_kind::one_tile>>{});
     if constexpr (tile_policy<K>::fewest_row_threads < 32) {
       // Rows of a warp are not staged (1024 classes of cross entropy: .67 of a copy, staged .64).
+      constexpr bool takes_warps = tile_policy<K>::staged_rows || tile_policy<K>::holds_more_of_one_tile;
       if (a.lane_threads < 32 ||
-          (tile_policy<K>::staged_rows && a.lane_threads == 32 && fits_one_tile<row_of<K, whole_warps>>(a)))
+          (takes_warps && a.lane_threads == 32 && fits_one_tile<row_of<K, whole_warps>>(a)))
         return f(std::type_identity<row_of<K, part_of_warp>>{});
     }
     if constexpr (tile_policy<K>::clusters)

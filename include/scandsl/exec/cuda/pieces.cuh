@@ -123,6 +123,11 @@ template <class K, class Strip> struct piece_worker {
     auto& thread = strip_threads.thread;
     thread.template find<false>(before + at, 0);
     if (at >= side) thread.valid = 0;
+    if (only_folds && of.folds) {  // what is left for a lane's last part is shared by all threads
+      const std::int64_t tile = (threads * steps) >> a.log2_lane_threads, left = a.steps - begin;
+      static_assert((threads * steps & (threads * steps - 1)) == 0);
+      if (left < length) length = (left + tile - 1) & -tile;
+    }
     own = (length << a.log2_lane_threads) / threads;
   }
   /// Shared memory: of the exchange, and of the stages behind it.

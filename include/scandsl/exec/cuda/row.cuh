@@ -20,8 +20,9 @@ namespace scandsl::cuda_detail {
 inline constexpr int whole_warps = 0, part_of_warp = -1, whole_blocks = -2, any_threads = -3;
 /// What is not common to all rows: Repeats, a thread takes several that share what is computed for them, one
 /// after the other; Ragged, of several sweeps, they may end within a vector, so that steps are masked;
-/// Staged, what is read twice waits in shared memory, and the row's length is any.
-enum class row_kind { plain, repeats, ragged, staged };
+/// Staged, what is read twice waits in shared memory, and the row's length is any; One_tile, a row is one
+/// tile, of threads that hold more of it than of a longer row.
+enum class row_kind { plain, repeats, ragged, staged, one_tile };
 template <class K, int Width, int Vectors, int RowThreads, bool Rolled = false,
           row_kind Kind = row_kind::plain>
 struct row {
@@ -34,13 +35,15 @@ struct row {
   template <class Other> using of = row<Other, Width, Vectors, RowThreads, Rolled, Kind>;
   static constexpr int seldom_run_threads =
       RowThreads == whole_warps || RowThreads == part_of_warp ? any_threads : RowThreads;
+  static constexpr int slow_vectors = std::max(1, Vectors / (Kind == row_kind::one_tile ? 4 : 2));
   /// Of what is seldom run: smaller tiles, where carries are not saved by tiles, else rolled loops.
   template <class Other>
-  using slow_of = row<Other, Width, (sweep_count<group> == 1 && Vectors > 1 ? Vectors / 2 : Vectors),
-                      seldom_run_threads, !leaves_wide_data<Other> || (sweep_count<group> > 1)>;
+  using slow_of = row<Other, Width, (sweep_count<group> == 1 ? slow_vectors : Vectors), seldom_run_threads,
+                      !leaves_wide_data<Other> || (sweep_count<group> > 1)>;
   /// Of threads that do nothing but join.
   template <class Other> using joining = row<Other, Width, 1, seldom_run_threads, true>;
-  static constexpr bool has_streams = RowThreads >= 0 && !repeats && !in_stage;  ///< else a row is one tile
+  static constexpr bool has_streams =
+      RowThreads >= 0 && !repeats && !in_stage && Kind != row_kind::one_tile;  ///< else a row is one tile
   /// What rows are staged for has no other kernel for one tile of several warps.
   static constexpr bool has_one_tile =
       !(reads_twice<K> && Kind == row_kind::plain && RowThreads == whole_warps);

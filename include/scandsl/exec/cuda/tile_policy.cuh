@@ -113,6 +113,18 @@ template <class K> struct tile_policy {
   static constexpr bool rolled = (!is_typed || sums_scratch) && std::is_same_v<typename K::compute, double>;
   /// Sweeps over tensors of known types.
   static constexpr bool streams = is_typed && group::plan.sweeps > 0 && !rolled;
+  /// Of rows that are one tile, beside which nothing is on its way: more, so that what is once a thread, and
+  /// what joins threads, weighs half. (Gradients of log-sums hold exponentials.)
+  static constexpr int one_tile_vectors = [] {
+    const int more = 2 * row_vectors;
+    const bool holds =
+        streams && !is_map && !reduces && !group::only_strips && !reads_twice<K> && repeat_vectors == 0 &&
+        (!several_sweeps || size_of_list<kept_exponentials<group>> == 0) &&
+        more * width * work <= cuda_row_policy::unrolled_work_of_one_tile && more * state_words <= 16 &&
+        more * width * step_bytes <= 4 * cuda_row_policy::held_words_of_one_tile;
+    return holds ? more : row_vectors;
+  }();
+  static constexpr bool holds_more_of_one_tile = one_tile_vectors > row_vectors;
   /// Rows of several blocks are held in registers where several sweeps need them. (Of one sweep, which reads
   /// its tiles once in any case, 0.64 of a copy for rows of two blocks; walked by one block: 0.75.)
   static constexpr bool clusters = streams && several_sweeps && !group::only_strips && !reads_twice<K>;
@@ -122,6 +134,7 @@ template <class K> struct tile_policy {
   /// more. (Of one sweep, what follows a row matters where its last value is wanted alone.)
   static constexpr bool ragged_rows = clusters || staged_rows;
   static constexpr int cluster_vectors = [] {
+    if (holds_more_of_one_tile) return one_tile_vectors;
     const int more = cuda_row_policy::more_in_clusters * row_vectors;
     return more * width * step_bytes > 4 * row_held_words ? row_vectors : more;
   }();
