@@ -28,6 +28,11 @@ inline constexpr auto of_all = op<"of_all">(out<"y">(d) = sum(over(b), sum(over(
                                             out<"z">(b, n, d) = x(b, n, d) * x(b, n, d));
 static_assert(summed_parts_of<of_all, 1>.producer == 0);
 static_assert(kernel_program<of_all, 0>.axes[kernel_program<of_all, 0>.scans[0].axis] == n.id);
+/// Of whose kernels the third adds up at once what the second would have, where b is one long.
+inline constexpr axis<"m"> m;
+inline constexpr auto of_three =
+    op<"of_three">(out<"y">(d) = sum(over(b), sum(over(n), sum(over(m), x(b, n, m, d)))));
+static_assert(kernels_of<of_three>.programs.count == 3 && summed_parts_of<of_three, 2>.before >= 0);
 // [doc:apart]
 /// A kernel that reduces, and one for what follows.
 inline constexpr program shares =

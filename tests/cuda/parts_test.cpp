@@ -122,6 +122,45 @@ TEST_CASE("a sum in parts, which another kernel adds up", "[cuda][parts]") {
     CHECK(error_of<of_all, double>(of, 1, 0, 1e-11, {0, 1}) <= 1);
   }
 }
+TEST_CASE("sums of sums of sums, two of them by one kernel where an axis is one long", "[cuda][parts]") {
+  struct four_extents {
+    std::int64_t b, n, m, d;
+  };
+  // Along rows and along strips, in parts and not.
+  for (const four_extents& of : {four_extents{1, 300, 7, 5},
+                                 {2, 300, 7, 5},
+                                 {1, 40, 700, 1},
+                                 {3, 9, 2, 1},
+                                 {1, 2, 5000, 64},
+                                 {1, 3000, 100, 24},
+                                 {2, 3000, 100, 24}}) {
+    CAPTURE(of.b, of.n, of.m, of.d);
+    std::mt19937 random(7);
+    std::normal_distribution<float> normal;
+    std::vector<float> x_values(static_cast<std::size_t>(of.b * of.n * of.m * of.d)),
+        y_values(static_cast<std::size_t>(of.d));
+    std::vector<double> right(y_values.size()), size(y_values.size());
+    for (std::size_t i = 0; i < x_values.size(); ++i) {
+      x_values[i] = normal(random);
+      right[i % right.size()] += static_cast<double>(x_values[i]);
+      size[i % right.size()] += std::fabs(static_cast<double>(x_values[i]));
+    }
+    problem host = unbound_problem(of_three);
+    const auto bind = [&](const char* id, erased_view view) {
+      host.tensors[static_cast<std::size_t>(of_three.find_tensor(make_name(id)))] = {true, view};
+    };
+    bind("x", {x_values.data(),
+               dtype::float32,
+               true,
+               4,
+               {dims{{of.b, of.n * of.m * of.d}}, dims{{of.n, of.m * of.d}}, dims{{of.m, of.d}},
+                dims{{of.d, 1}}}});
+    bind("y", {y_values.data(), dtype::float32, true, 1, {dims{{of.d, 1}}}});
+    run_on_gpu<of_three, float>(host, 0);
+    for (std::size_t i = 0; i < right.size(); ++i)
+      CHECK(std::fabs(static_cast<double>(y_values[i]) - right[i]) <= 0x1p-20 * size[i]);
+  }
+}
 TEST_CASE("a softmax along a strided axis whose reduction is a kernel of its own", "[cuda][parts]") {
   for (const float scale : {1.0F, 50.0F}) compare<shares>(scale, 0);
 }

@@ -83,6 +83,10 @@ inline constexpr auto faded =
 inline constexpr auto total = op<"total">(out<"y">(b, d) = sum(over(n), x(b, n, d)));
 inline constexpr auto total_of_all = op<"total_of_all">(out<"y">(d) = sum(over(b), sum(over(n), x(b, n, d))));
 
+constexpr axis<"m"> m;
+inline constexpr auto total_of_three =
+    op<"total_of_three">(out<"y">(d) = sum(over(b), sum(over(n), sum(over(m), x(b, n, m, d)))));
+
 constexpr std::int64_t unit = std::int64_t{12} * 8192 * 2048 * 2;
 
 }  // namespace
@@ -264,6 +268,18 @@ TEST_CASE("parts of sums that another kernel adds up are not joined before", "[c
   CHECK(p.kernels[1].read_bytes == std::int64_t{82} * 1536 * 4);
   CHECK(p.kernels[0].written_bytes == p.kernels[1].read_bytes);
   CHECK(explain(planned_for(1532)).find("reduced and then joined") != std::string::npos);  // ends in vectors
+}
+
+TEST_CASE("what a kernel would only have added up is added up at once along an axis one long",
+          "[cuda][plan]") {
+  const auto planned_for = [](std::int64_t count) {
+    return plan<total_of_three>(h200, x = shape<float>(count, 4000, 100, 24), y = shape<float>(24));
+  };
+  const auto one = planned_for(1), two = planned_for(2);
+  REQUIRE(one.kernels.size() == 2);
+  REQUIRE(two.kernels.size() == 3);
+  CHECK(one.kernels[1].read_bytes == one.kernels[0].written_bytes);
+  CHECK(one.moved_bytes == one.kernels[0].read_bytes + 2 * one.kernels[0].written_bytes + 24 * 4);
 }
 
 TEST_CASE("an encoding is walked along its positions, a few at a time, and its cosines rotate",

@@ -16,6 +16,7 @@ using namespace scandsl;
 constexpr axis<"b"> b;
 constexpr axis<"n"> n;
 constexpr axis<"d"> d;
+constexpr axis<"m"> m;
 constexpr axis<"s"> s;
 constexpr tensor<"x"> x;
 constexpr tensor<"w"> w;
@@ -141,6 +142,19 @@ TEST_CASE("a kernel that adds up along the outermost axis what another one sums 
   STATIC_REQUIRE(producer(products_, 1) == -1);
   STATIC_REQUIRE(producer(numbered, 1) == -1);
   STATIC_REQUIRE(producer(two_spaces, 2) == -1);
+  // And what that one itself only adds up.
+  constexpr program of_three =
+      op<"of_three">(out<"y">(d) = sum(over(b), sum(over(n), sum(over(m), x(b, n, m, d)))));
+  constexpr program scaled_first =
+      op<"scaled_first">(out<"y">(d) = sum(over(b), sum(over(n), 2.0 * sum(over(m), x(b, n, m, d)))));
+  const auto before = [](const program& p, int kernel) {
+    return find_summed_parts(split(expand_sums(p)), kernel).before;
+  };
+  STATIC_REQUIRE(count(expand_sums(of_three)) == 3);
+  STATIC_REQUIRE(before(of_three, 2) >= 0);
+  STATIC_REQUIRE(before(of_three, 1) == -1);  // that one reads an operand
+  STATIC_REQUIRE(producer(scaled_first, 2) == 1);
+  STATIC_REQUIRE(before(scaled_first, 2) == -1);
 }
 
 TEST_CASE("what needs a reduction's result is a kernel of its own where that is asked for", "[split]") {

@@ -21,7 +21,8 @@ struct cuda_kernel_summary {
   walk_table table;
   cuda_kernel_plan plan;
   int tile_steps = 0;
-  bool one_tile = false;  ///< every lane is one tile, read once for all sweeps
+  bool one_tile = false;         ///< every lane is one tile, read once for all sweeps
+  bool done_by_another = false;  ///< a later kernel does what it would have done (add_up_at_once)
   std::vector<cuda_sweep_summary> sweeps;
   std::int64_t read_bytes = 0, written_bytes = 0;
 };

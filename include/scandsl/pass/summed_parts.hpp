@@ -1,16 +1,20 @@
 #pragma once
+#include "scandsl/pass/problem.hpp"
 #include "scandsl/pass/reduction.hpp"
 #include "scandsl/pass/split.hpp"
 
 /// Sums that go on in the next kernel: what a kernel program sums along one axis another one sums along one
 /// more, as theta's gradient over positions and then over sequences. Where the first is cut into parts
-/// (exec/cuda/parts.cuh), nobody need join these: they lie as if the other axis were longer.
+/// (exec/cuda/parts.cuh), nobody need join these: they lie as if the other axis were longer. And where the
+/// other axis is one long, as that of sequences is that are not packed, the second sums what the first would
+/// have summed.
 namespace scandsl {
 
 /// Of a kernel program that only adds up what another one has left. -1: it does not.
 struct summed_parts {
   int producer = -1;            ///< the number of that kernel program
   int tensor = -1, there = -1;  ///< what crosses: the number of the scratch tensor, here and there
+  int before = -1;              ///< what the producer itself only adds up, of what came before it
 };
 
 namespace detail {
@@ -24,25 +28,28 @@ constexpr bool only_sums(const program& p) {
   for (const node& n : p.nodes) told += is_scan_value(n) ? 1 : 0;
   return told == 1;
 }
-constexpr bool names_axis(const program& p, int axis) {
+/// What such a program adds up, if it lies in scratch and nothing else varies along the summed axis: the
+/// number of that tensor; -1: it does not.
+constexpr int summed_scratch(const program& p) {
+  const int axis = p.scans[0].axis;
+  const node& element = p.nodes[p.scans[0].element[0]];
+  if (element.op != opcode::load || p.tensors[element.target].role != tensor_role::scratch) return -1;
   for (const node& n : p.nodes)
-    if ((n.op == opcode::index || n.op == opcode::extent) && n.target == axis) return true;
-  return false;
+    if ((n.op == opcode::index || n.op == opcode::extent) && n.target == axis) return -1;
+  for (int t = 0; t < p.tensors.count; ++t)
+    if (((p.tensors[t].mask() & axis_bit(axis)) != 0) != (t == element.target)) return -1;
+  return element.target;
 }
-
 }  // namespace detail
 
 constexpr summed_parts find_summed_parts(const kernel_programs& all, int k) {
   const program& p = all.programs[k];
   if (!detail::only_sums(p)) return {};
-  const int axis = p.scans[0].axis;
-  const node& element = p.nodes[p.scans[0].element[0]];
-  if (element.op != opcode::load || detail::names_axis(p, axis)) return {};
-  const tensor_decl& crosses = p.tensors[element.target];
+  const int tensor = detail::summed_scratch(p);
+  if (tensor < 0) return {};
+  const tensor_decl& crosses = p.tensors[tensor];
   // Parts of all lanes come one after the other, so only the outermost axis can be longer.
-  if (crosses.role != tensor_role::scratch || crosses.axes[0] != axis) return {};
-  for (int t = 0; t < p.tensors.count; ++t)
-    if (t != element.target && (p.tensors[t].mask() & axis_bit(axis)) != 0) return {};
+  if (crosses.axes[0] != p.scans[0].axis) return {};
 
   summed_parts found;
   for (int i = 0; i < all.programs.count; ++i) {
@@ -55,9 +62,32 @@ constexpr summed_parts find_summed_parts(const kernel_programs& all, int k) {
                  each_step = (other.tensors[store.tensor].mask() & axis_bit(other.scans[0].axis)) != 0;
       if (store.tensor == there ? !is_sum : !each_step) return {};
     }
-    found = {i, static_cast<int>(element.target), there};
+    found = {i, tensor, there, other.stores.count == 1 ? detail::summed_scratch(other) : -1};
   }
   return found;
+}
+
+/// Where the axis along which kernel program p adds up is one long: has it add up what `producer` would have,
+/// which then need not run. `of_producer`: that one's problem.
+inline bool add_up_at_once(problem& bound, const program& p, const summed_parts& summed,
+                           const program& producer, const problem& of_producer) {
+  if (summed.before < 0) return false;
+  const tensor_decl &here = p.tensors[summed.tensor], &before = producer.tensors[summed.before];
+  erased_view& view = bound.tensors[static_cast<std::size_t>(summed.tensor)].view;
+  const erased_view& from = of_producer.tensors[static_cast<std::size_t>(summed.before)].view;
+  if (view.axis[0].count() != 1) return false;
+  erased_view longer = view;
+  int known = 0;
+  for (int a = 0; a < before.axes.count; ++a)
+    for (int i = 0; i < here.axes.count; ++i) {
+      const bool is_summed = before.axes[a] == producer.scans[0].axis;
+      if (is_summed ? i != 0 : i == 0 || producer.axes[before.axes[a]] != p.axes[here.axes[i]]) continue;
+      longer.axis[i] = from.axis[a];
+      ++known;
+    }
+  if (known != here.axes.count) return false;
+  view = longer;
+  return true;
 }
 
 }  // namespace scandsl

@@ -1,4 +1,6 @@
 #pragma once
+#include <vector>
+
 #include "scandsl/exec/cuda/run.cuh"
 #include "scandsl/pass/explain_cuda.hpp"
 
@@ -68,6 +70,35 @@ cuda_kernel_summary summarise(const program& p, const walk_table& table, const p
   return result;
 }
 
+/// What planned_run does where kernel program K adds up what another one has left (take_parts_for). Counts:
+/// what that changes in what is moved.
+template <const program& P, int K, class C, class Types>
+void take_sums(problem& part, const problem& bound, const iteration_space& space, cuda_plan& plan,
+               bool counts = true) {
+  constexpr summed_parts summed = summed_parts_of<P, K>;
+  if constexpr (summed.producer >= 0) {
+    const program& other = kernel_program<P, summed.producer>;
+    cuda_kernel_summary& by = plan.kernels[summed.producer];
+    if constexpr (summed.before >= 0) {
+      problem of_other = kernel_problem(P, bound, other, space, scratch_dtype<C>);
+      take_sums<P, summed.producer, C, Types>(of_other, bound, space, plan, false);
+      if (add_up_at_once(part, kernel_program<P, K>, summed, other, of_other)) {
+        if (counts) plan.moved_bytes -= by.read_bytes + by.written_bytes;
+        by.done_by_another = true;
+        return;
+      }
+    }
+    using producer = kernel_for<P, summed.producer, C, Types>;
+    if (by.done_by_another || !parts_lie_as(by.plan, summed.there, tile_shape<producer>())) return;
+    const erased_view& sums = part.tensors[static_cast<std::size_t>(summed.tensor)].view;
+    const std::int64_t joined = detail::bytes_of(sums);
+    take_parts(part, summed.tensor, by.plan);
+    if (!counts) return;
+    by.written_bytes += detail::bytes_of(sums) - joined;
+    plan.moved_bytes += detail::bytes_of(sums) - joined;
+  }
+}
+
 }  // namespace cuda_detail
 
 /// How run<P> with the same arguments would go on a device like `device`. The views may be without memory:
@@ -89,23 +120,12 @@ template <const program& P, class... B> cuda_plan plan(const cuda_device& device
             std::make_integer_sequence<int, kernels_of<P>.programs.count>{}, [&]<int K>(index_constant<K>) {
               const program& p = kernel_program<P, K>;
               problem part = kernel_problem(P, bound, p, space, cuda_detail::scratch_dtype<C>);
-              constexpr summed_parts summed = summed_parts_of<P, K>;
-              if constexpr (summed.producer >= 0) {
-                using producer = cuda_detail::kernel_for<P, summed.producer, C, types>;
-                cuda_kernel_summary& by = result.kernels[summed.producer];
-                if (parts_lie_as(by.plan, summed.there, cuda_detail::tile_shape<producer>())) {
-                  const erased_view& sums = part.tensors[static_cast<std::size_t>(summed.tensor)].view;
-                  const std::int64_t joined = detail::bytes_of(sums);
-                  take_parts(part, summed.tensor, by.plan);
-                  const std::int64_t more = detail::bytes_of(sums) - joined;
-                  by.written_bytes += more;
-                  result.moved_bytes += more;
-                }
-              }
+              cuda_detail::take_sums<P, K, C, types>(part, bound, space, result);
               result.kernels.push_back(cuda_detail::summarise<cuda_detail::kernel_for<P, K, C, types>>(
                   p, kernel_table<P, K>, part, make_iteration_space(p, part), device));
               result.moved_bytes += result.kernels.back().read_bytes + result.kernels.back().written_bytes;
             });
+        std::erase_if(result.kernels, [](const cuda_kernel_summary& k) { return k.done_by_another; });
         result.workspace_bytes = cuda_detail::size_typed<P, C, types>(bound, space, false, device).bytes;
         const auto with_carries = cuda_detail::size_typed<P, C, types>(bound, space, true, device);
         result.carry_bytes = with_carries.carry_bytes;

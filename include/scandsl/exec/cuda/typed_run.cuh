@@ -151,7 +151,7 @@ public:
         plan<K>(bound, space, device, workspace, may_keep);
       } else {
         problem part = kernel_problem(P, bound, kernel_program<P, K>, space, scratch_dtype<C>);
-        take_parts_for<K>(part);
+        take_parts_for<K>(part, bound, space);
         plan<K>(part, make_iteration_space(kernel_program<P, K>, part), device, workspace, may_keep);
       }
     });
@@ -170,6 +170,7 @@ public:
   void launch(char* workspace, void* carries, cudaStream_t stream) {
     for_each_kernel([&]<int K>(index_constant<K>) {
       auto& [kernel, scratch] = std::get<K>(kernels);
+      if (!kernel) return;  // a later one does what it would have done
       for_each_scratch(kernel_program<P, K>,
                        [&](int t, std::int64_t& place) { kernel->place(t, workspace + place); });
       kernel->launch(scratch == workspace_layout::nowhere ? nullptr : workspace + scratch, carries, stream);
@@ -207,15 +208,28 @@ private:
     return count == 1 || kernel_schedule<P, K>.sweeps > 1;
   }
 
-  /// Where kernel program K adds up what another one has left, has it take that in parts, if it is in parts.
-  template <int K> void take_parts_for(problem& part) {
+  template <int K, int Tensor> std::int64_t& place_in() {
+    return place_of[static_cast<std::size_t>(scratch_number(kernel_program<P, K>.tensors[Tensor].id))];
+  }
+  /// Where kernel program K adds up what another one has left, has it take that in parts, if it is in parts;
+  /// or does what that one would have done.
+  template <int K> void take_parts_for(problem& part, const problem& bound, const iteration_space& space) {
     constexpr summed_parts summed = summed_parts_of<P, K>;
     if constexpr (summed.producer >= 0) {
-      auto& [kernel, scratch] = std::get<summed.producer>(kernels);
-      if (scratch == workspace_layout::nowhere || !kernel->can_leave_parts(summed.there)) return;
+      constexpr int other = summed.producer;
+      auto& [kernel, scratch] = std::get<other>(kernels);
+      if constexpr (summed.before >= 0) {
+        problem of_other = kernel_problem(P, bound, kernel_program<P, other>, space, scratch_dtype<C>);
+        take_parts_for<other>(of_other, bound, space);
+        if (add_up_at_once(part, kernel_program<P, K>, summed, kernel_program<P, other>, of_other)) {
+          place_in<K, summed.tensor>() = place_in<other, summed.before>();
+          kernel.reset();
+          return;
+        }
+      }
+      if (!kernel || scratch == workspace_layout::nowhere || !kernel->can_leave_parts(summed.there)) return;
       take_parts(part, summed.tensor, kernel->planned());
-      constexpr int number = scratch_number(kernel_program<P, K>.tensors[summed.tensor].id);
-      place_of[static_cast<std::size_t>(number)] = scratch;
+      place_in<K, summed.tensor>() = scratch;
     }
   }
 
