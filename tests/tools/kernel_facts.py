@@ -81,15 +81,16 @@ SHARES = [
 # Hot kernels that read registers back from local memory, and at how many places at most. The counts are nvcc
 # 13.0's, rounded up a little for other releases. The first line that fits a kernel's name counts.
 SPILLS = [
+    # 64 elements of two operands wait in registers.
+    ("decayed_sum.gradient_per_lane * one_tile row*", 16),
     # Masks of steps, and the same operands.
-    ("decayed_sum.gradient_per_lane * one_tile row* ragged", 8),
     ("decayed_sum.gradient_* stream row* ragged", 264),
     # Two operands of 32 elements a thread wait in registers.
     ("decayed_sum *16 stream row*", 4),
     # The decays of 32 elements wait, too, for what has been folded to be gone through again.
     ("decayed_sum *16 stream strip*", 12),
     ("decayed_sum.gradient_without_decay bfloat16 stream row*", 64),
-    ("decayed_sum.gradient_without_decay_per_lane * stream strip*", 12),
+    ("decayed_sum.gradient_without_decay* stream strip*", 12),
     ("decayed_sum.program_per_lane * stream strip*", 12),
     # 512 threads leave 128. What a thread knows of its lanes waits while they are gone through.
     ("* piece strip*", 60),
