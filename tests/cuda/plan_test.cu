@@ -278,6 +278,9 @@ TEST_CASE("what a kernel would only have added up is added up at once along an a
   const auto one = planned_for(1), two = planned_for(2);
   REQUIRE(one.kernels.size() == 2);
   REQUIRE(two.kernels.size() == 3);
+  const std::string said = "adds up at once what a kernel before it would have added up";
+  CHECK(explain(one).find(said) != std::string::npos);
+  CHECK(explain(two).find(said) == std::string::npos);
   CHECK(one.kernels[1].read_bytes == one.kernels[0].written_bytes);
   CHECK(one.moved_bytes == one.kernels[0].read_bytes + 2 * one.kernels[0].written_bytes + 24 * 4);
 }

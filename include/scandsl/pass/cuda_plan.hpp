@@ -74,9 +74,10 @@ struct cuda_row_policy {
   /// a fifth slower, for all that is done once a thread.
   static constexpr int held_words_of_sweeps = 48;
   /// ... and where a row is one tile: what is once a thread, and what joins threads, weighs half. (H200, rows
-  /// of 2048, 4096 and 8192: log-sums 0.98, 0.96 and 0.91 of a copy before; gradient of one decay for all
-  /// 0.71, 0.70 and 0.65.)
-  static constexpr int unrolled_work_of_one_tile = 3072;
+  /// of 2048, 4096 and 8192: log-sums 1.01, 0.98 and 0.96 of a copy, and 0.98, 0.96 and 0.91 with half as
+  /// much; gradient of one decay for all 0.85, 0.84 and 0.84, and 0.71, 0.70 and 0.65.) It is unrolled twice
+  /// as far.
+  static constexpr int unrolled_work_of_one_tile = 2 * cuda_strip_policy::unrolled_work;
   static constexpr int held_words_of_one_tile = 64;
   /// Of rows of several tiles with fewer threads than a block, where there are so many rounds of blocks: what
   /// the barriers of more than a warp cost (log-sums, rows of 16384: 0.78 of a copy with 256 threads, 0.91
@@ -579,9 +580,10 @@ inline bool has_whole_rows(const program& p, const cuda_kernel_plan& plan) {
   const bool restarts = plan.chunk > 0 && plan.chunk_dimension < 0;
   return p.scans.count > 0 && !plan.packed && !restarts && plan.nest.walk.size() == 1;
 }
-/// Whether rows are one tile of threads that hold more of such than of longer rows. Of one sweep where others
-/// would hold them, too, for several tiles are walked in less time than one is; and a warp at least, for rows
-/// that do not begin where vectors do are read element by element: the fewer threads, the slower.
+/// Whether rows are one tile of threads that hold more of such than of longer rows. Of one sweep where fewer
+/// vectors a thread would make one tile, too, for several tiles are walked in less time than one is. Short
+/// rows are left to parts of a warp that hold less: where they do not begin at 16 bytes, which such programs
+/// of one sweep cannot tell, more threads are faster. Ragged rows have one kernel for all lengths.
 inline bool holds_more_of_one_tile(const program& p, const walk_table& table, const cuda_kernel_plan& plan,
                                    const cuda_tile_shape& shape, std::int64_t length) {
   if (shape.one_tile_vectors <= shape.row_vectors || !has_whole_rows(p, plan)) return false;

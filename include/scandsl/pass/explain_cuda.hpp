@@ -21,8 +21,8 @@ struct cuda_kernel_summary {
   walk_table table;
   cuda_kernel_plan plan;
   int tile_steps = 0;
-  bool one_tile = false;         ///< every lane is one tile, read once for all sweeps
-  bool done_by_another = false;  ///< a later kernel does what it would have done (add_up_at_once)
+  bool one_tile = false;      ///< every lane is one tile, read once for all sweeps
+  bool adds_at_once = false;  ///< what a kernel before it would have added up, too, which does not run
   std::vector<cuda_sweep_summary> sweeps;
   std::int64_t read_bytes = 0, written_bytes = 0;
 };
@@ -122,6 +122,7 @@ inline std::string explain(const cuda_plan& plan) {
       text += k.plan.chunk_dimension >= 0 ? ", chunks as lanes"
                                           : detail::joined(", restarting every ", k.plan.chunk);
     text += "\n" + detail::arrangement_text(k);
+    if (k.adds_at_once) text += "    adds up at once what a kernel before it would have added up\n";
     for (int s = 0; s < k.table.sweeps; ++s) text += detail::sweep_text(k, s);
     text += detail::joined("    reads ", detail::size_text(k.read_bytes), ", writes ",
                            detail::size_text(k.written_bytes), "\n");

@@ -119,15 +119,15 @@ void launch_walk(typename K::arguments& a, cudaStream_t stream, bool may_overlap
     shared += 2 * walk::stage_bytes;
     overlaps = may_overlap;
   } else {
-    a.one_tile = runs_one_tile<Arrangement>(a);
+    // Where threads hold more of rows of one tile, those of longer rows have no kernel for one.
+    constexpr bool only_streams =
+        tile_policy<K>::holds_more_of_one_tile && std::is_same_v<Arrangement, row_of<K, whole_warps>>;
+    a.one_tile = !only_streams && runs_one_tile<Arrangement>(a);
     if constexpr (Arrangement::has_streams) {
       kernel = stream_kernel<fast, fast_arrangement>;
       if (!a.one_tile) shared += 2 * walk::stage_bytes;
     }
-    // (Where threads hold more of rows of one tile, those of longer ones take none.)
-    constexpr bool others_do =
-        tile_policy<K>::holds_more_of_one_tile && std::is_same_v<Arrangement, row_of<K, whole_warps>>;
-    if constexpr (Arrangement::has_one_tile && !Arrangement::streams_one_tile && !others_do)
+    if constexpr (Arrangement::has_one_tile && !Arrangement::streams_one_tile && !only_streams)
       if (a.one_tile) {
         kernel = one_tile_kernel<fast, fast_arrangement>;
         if constexpr (fast_arrangement::in_stage) shared += fast_arrangement::staged_bytes(a);
@@ -331,7 +331,8 @@ auto with_arrangement(const cuda_kernel_plan& plan, const typename K::arguments&
       if (plan.holds_more)
         return f(std::type_identity<one_tile_row_of<K, whole_warps, row_kind::one_tile>>{});
     if constexpr (tile_policy<K>::fewest_row_threads < 32) {
-      // Rows of a warp are not staged (1024 classes of cross entropy: .67 of a copy, staged .64).
+      // Rows of a warp are not staged (1024 classes of cross entropy: .67 of a copy, staged .64). And where
+      // threads hold more of longer ones, no other kernel takes those of one tile.
       constexpr bool takes_warps = tile_policy<K>::staged_rows || tile_policy<K>::holds_more_of_one_tile;
       if (a.lane_threads < 32 ||
           (takes_warps && a.lane_threads == 32 && fits_one_tile<row_of<K, whole_warps>>(a)))
