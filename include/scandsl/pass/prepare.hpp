@@ -47,6 +47,7 @@ template <const program& P> inline constexpr kernel_programs kernels_of = split(
 template <const program& P, int K> inline constexpr program kernel_program = kernels_of<P>.programs[K];
 template <const program& P, int K>
 inline constexpr summed_parts summed_parts_of = find_summed_parts(kernels_of<P>, K);
+template <const program& P, int K> inline constexpr int adder_of = find_adder(kernels_of<P>, K);
 template <const program& P, int K>
 inline constexpr schedule kernel_schedule = make_schedule(kernel_program<P, K>, kernels_of<P>.walked_axis[K]);
 template <const program& P, int K>

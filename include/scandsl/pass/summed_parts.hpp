@@ -6,8 +6,7 @@
 /// Sums that go on in the next kernel: what a kernel program sums along one axis another one sums along one
 /// more, as theta's gradient over positions and then over sequences. Where the first is cut into parts
 /// (exec/cuda/parts.cuh), nobody need join these: they lie as if the other axis were longer. And where the
-/// other axis is one long, as that of sequences is that are not packed, the second sums what the first would
-/// have summed.
+/// other axis is one long, the second sums what the first would have summed.
 namespace scandsl {
 
 /// Of a kernel program that only adds up what another one has left. -1: it does not.
@@ -40,6 +39,16 @@ constexpr int summed_scratch(const program& p) {
     if (((p.tensors[t].mask() & axis_bit(axis)) != 0) != (t == element.target)) return -1;
   return element.target;
 }
+/// Whether program p, which adds up `tensor` along an axis, could add up the producer's `before` along the
+/// producer's axis in its place: the other axes are the same.
+constexpr bool reads_as(const program& p, int tensor, const program& producer, int before) {
+  const tensor_decl &here = p.tensors[tensor], &there = producer.tensors[before];
+  int known = 0;
+  for (int i = 1; i < here.axes.count; ++i)
+    for (const std::int16_t each : there.axes) known += producer.axes[each] == p.axes[here.axes[i]] ? 1 : 0;
+  return known == here.axes.count - 1;
+}
+
 }  // namespace detail
 
 constexpr summed_parts find_summed_parts(const kernel_programs& all, int k) {
@@ -62,32 +71,33 @@ constexpr summed_parts find_summed_parts(const kernel_programs& all, int k) {
                  each_step = (other.tensors[store.tensor].mask() & axis_bit(other.scans[0].axis)) != 0;
       if (store.tensor == there ? !is_sum : !each_step) return {};
     }
-    found = {i, tensor, there, other.stores.count == 1 ? detail::summed_scratch(other) : -1};
+    const int before = other.stores.count == 1 ? detail::summed_scratch(other) : -1;
+    found = {i, tensor, there, before >= 0 && detail::reads_as(p, tensor, other, before) ? before : -1};
   }
   return found;
 }
 
-/// Where the axis along which kernel program p adds up is one long: has it add up what `producer` would have,
-/// which then need not run. `of_producer`: that one's problem.
-inline bool add_up_at_once(problem& bound, const program& p, const summed_parts& summed,
+/// The kernel program that can add up at once what kernel program k would have added up; -1: none.
+constexpr int find_adder(const kernel_programs& all, int k) {
+  for (int i = k + 1; i < all.programs.count; ++i)
+    if (const summed_parts summed = find_summed_parts(all, i); summed.producer == k && summed.before >= 0)
+      return i;
+  return -1;
+}
+
+/// Has kernel program p, which adds up along an axis one long, add up what `producer` would have, which then
+/// need not run. `of_producer`: that one's problem.
+inline void add_up_at_once(problem& bound, const program& p, const summed_parts& summed,
                            const program& producer, const problem& of_producer) {
-  if (summed.before < 0) return false;
   const tensor_decl &here = p.tensors[summed.tensor], &before = producer.tensors[summed.before];
   erased_view& view = bound.tensors[static_cast<std::size_t>(summed.tensor)].view;
   const erased_view& from = of_producer.tensors[static_cast<std::size_t>(summed.before)].view;
-  if (view.axis[0].count() != 1) return false;
-  erased_view longer = view;
-  int known = 0;
   for (int a = 0; a < before.axes.count; ++a)
-    for (int i = 0; i < here.axes.count; ++i) {
-      const bool is_summed = before.axes[a] == producer.scans[0].axis;
-      if (is_summed ? i != 0 : i == 0 || producer.axes[before.axes[a]] != p.axes[here.axes[i]]) continue;
-      longer.axis[i] = from.axis[a];
-      ++known;
-    }
-  if (known != here.axes.count) return false;
-  view = longer;
-  return true;
+    if (before.axes[a] == producer.scans[0].axis)
+      view.axis[0] = from.axis[a];
+    else
+      for (int i = 1; i < here.axes.count; ++i)
+        if (producer.axes[before.axes[a]] == p.axes[here.axes[i]]) view.axis[i] = from.axis[a];
 }
 
 }  // namespace scandsl

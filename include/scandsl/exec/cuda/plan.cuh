@@ -1,8 +1,4 @@
 #pragma once
-#include <algorithm>
-#include <functional>
-#include <vector>
-
 #include "scandsl/exec/cuda/run.cuh"
 #include "scandsl/pass/explain_cuda.hpp"
 
@@ -72,41 +68,6 @@ cuda_kernel_summary summarise(const program& p, const walk_table& table, const p
   return result;
 }
 
-/// Numbers of kernels that do not run, for later ones do what they would have done.
-using left_out_kernels = std::vector<int>;
-
-/// What planned_run does where kernel program K adds up what another one has left (take_parts_for): whether K
-/// does that one's sum, too, which is left out then. Counts: what that changes in what is moved.
-template <const program& P, int K, class C, class Types>
-bool take_sums(problem& part, const problem& bound, const iteration_space& space, cuda_plan& plan,
-               left_out_kernels& left_out, bool counts = true) {
-  constexpr summed_parts summed = summed_parts_of<P, K>;
-  if constexpr (summed.producer >= 0) {
-    const program& other = kernel_program<P, summed.producer>;
-    cuda_kernel_summary& by = plan.kernels[summed.producer];
-    if constexpr (summed.before >= 0) {
-      problem of_other = kernel_problem(P, bound, other, space, scratch_dtype<C>);
-      take_sums<P, summed.producer, C, Types>(of_other, bound, space, plan, left_out, false);
-      if (add_up_at_once(part, kernel_program<P, K>, summed, other, of_other)) {
-        if (counts) {
-          plan.moved_bytes -= by.read_bytes + by.written_bytes;
-          left_out.push_back(summed.producer);
-        }
-        return true;
-      }
-    }
-    using producer = kernel_for<P, summed.producer, C, Types>;
-    if (!parts_lie_as(by.plan, summed.there, tile_shape<producer>())) return false;
-    const erased_view& sums = part.tensors[static_cast<std::size_t>(summed.tensor)].view;
-    const std::int64_t joined = detail::bytes_of(sums);
-    take_parts(part, summed.tensor, by.plan);
-    if (!counts) return false;
-    by.written_bytes += detail::bytes_of(sums) - joined;
-    plan.moved_bytes += detail::bytes_of(sums) - joined;
-  }
-  return false;
-}
-
 }  // namespace cuda_detail
 
 /// How run<P> with the same arguments would go on a device like `device`. The views may be without memory:
@@ -124,19 +85,38 @@ template <const program& P, class... B> cuda_plan plan(const cuda_device& device
   result.is_gradient = P.is_gradient;
   cuda_detail::with_bound_types<P, B...>(bound, [&]<class C, class types>(std::type_identity<C>,
                                                                           std::type_identity<types>) {
-    cuda_detail::left_out_kernels left_out;
-    for_each_index(
-        std::make_integer_sequence<int, kernels_of<P>.programs.count>{}, [&]<int K>(index_constant<K>) {
-          const program& p = kernel_program<P, K>;
-          problem part = kernel_problem(P, bound, p, space, cuda_detail::scratch_dtype<C>);
-          const bool at_once = cuda_detail::take_sums<P, K, C, types>(part, bound, space, result, left_out);
-          result.kernels.push_back(cuda_detail::summarise<cuda_detail::kernel_for<P, K, C, types>>(
-              p, kernel_table<P, K>, part, make_iteration_space(p, part), device));
-          result.kernels.back().adds_at_once = at_once;
-          result.moved_bytes += result.kernels.back().read_bytes + result.kernels.back().written_bytes;
-        });
-    std::sort(left_out.begin(), left_out.end(), std::greater<>{});
-    for (const int each : left_out) result.kernels.erase(result.kernels.begin() + each);
+    std::size_t number_of[static_cast<std::size_t>(kernels_of<P>.programs.count)] =
+        {};  // among those that run
+    for_each_index(std::make_integer_sequence<int, kernels_of<P>.programs.count>{}, [&]<int K>(
+                                                                                        index_constant<K>) {
+      if (cuda_detail::is_left_out<P, K>(space)) return;
+      const program& p = kernel_program<P, K>;
+      problem part = kernel_problem(P, bound, p, space, cuda_detail::scratch_dtype<C>);
+      bool at_once = false;
+      if constexpr (constexpr summed_parts summed = summed_parts_of<P, K>; summed.producer >= 0) {
+        const auto by = [&](int number) -> cuda_kernel_summary& { return result.kernels[number_of[number]]; };
+        const auto bytes = [&] {
+          return detail::bytes_of(part.tensors[static_cast<std::size_t>(summed.tensor)].view);
+        };
+        at_once = cuda_detail::is_left_out<P, summed.producer>(space);
+        const std::int64_t joined = bytes();
+        cuda_detail::take_sums<P, K, C>(
+            part, bound, space, [&]<int I>(index_constant<I>, int there) -> cuda_kernel_plan* {
+              using leaving = cuda_detail::kernel_for<P, I, C, types>;
+              cuda_kernel_plan& plan = by(I).plan;
+              return parts_lie_as(plan, there, cuda_detail::tile_shape<leaving>()) ? &plan : nullptr;
+            });
+        if (!at_once) {  // parts are more
+          by(summed.producer).written_bytes += bytes() - joined;
+          result.moved_bytes += bytes() - joined;
+        }
+      }
+      number_of[K] = result.kernels.size();
+      result.kernels.push_back(cuda_detail::summarise<cuda_detail::kernel_for<P, K, C, types>>(
+          p, kernel_table<P, K>, part, make_iteration_space(p, part), device));
+      result.kernels.back().adds_at_once = at_once;
+      result.moved_bytes += result.kernels.back().read_bytes + result.kernels.back().written_bytes;
+    });
     result.workspace_bytes = cuda_detail::size_typed<P, C, types>(bound, space, false, device).bytes;
     const auto with_carries = cuda_detail::size_typed<P, C, types>(bound, space, true, device);
     result.carry_bytes = with_carries.carry_bytes;

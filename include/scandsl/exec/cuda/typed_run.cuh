@@ -139,6 +139,35 @@ constexpr int scratch_number(const name& id) {
   return number;
 }
 
+/// Whether another kernel adds up, along an axis one long, what kernel program K would have: K does not run.
+template <const program& P, int K> bool is_left_out([[maybe_unused]] const iteration_space& space) {
+  if constexpr (adder_of<P, K> < 0) {
+    return false;
+  } else {
+    constexpr const program& p = kernel_program<P, adder_of<P, K>>;
+    constexpr int axis = P.find_axis(p.axes[p.scans[0].axis]);
+    return space.extent[axis] == 1;
+  }
+}
+/// Where kernel program K adds up what another one has left, has `part`, its problem, say where that is: in
+/// parts, or what the other one would have added up. leaves_parts(index_constant<other>{}, tensor): the plan
+/// of a kernel that leaves that tensor in parts, or null.
+template <const program& P, int K, class C, class LeavesParts>
+void take_sums(problem& part, const problem& bound, const iteration_space& space,
+               LeavesParts&& leaves_parts) {
+  constexpr summed_parts summed = summed_parts_of<P, K>;
+  if constexpr (summed.producer >= 0) {
+    constexpr int other = summed.producer;
+    if (is_left_out<P, other>(space)) {
+      problem of_other = kernel_problem(P, bound, kernel_program<P, other>, space, scratch_dtype<C>);
+      take_sums<P, other, C>(of_other, bound, space, leaves_parts);
+      add_up_at_once(part, kernel_program<P, K>, summed, kernel_program<P, other>, of_other);
+    } else if (cuda_kernel_plan* const of = leaves_parts(index_constant<other>{}, summed.there)) {
+      take_parts(part, summed.tensor, *of);
+    }
+  }
+}
+
 /// A run with the types settled: all of P's kernel programs, planned before one is launched.
 template <const program& P, class C, class Types> class planned_run {
 public:
@@ -151,7 +180,8 @@ public:
         plan<K>(bound, space, device, workspace, may_keep);
       } else {
         problem part = kernel_problem(P, bound, kernel_program<P, K>, space, scratch_dtype<C>);
-        take_parts_for<K>(part, bound, space);
+        find_sums<K>(part, bound, space);
+        if (is_left_out<P, K>(space)) return;
         plan<K>(part, make_iteration_space(kernel_program<P, K>, part), device, workspace, may_keep);
       }
     });
@@ -170,7 +200,7 @@ public:
   void launch(char* workspace, void* carries, cudaStream_t stream) {
     for_each_kernel([&]<int K>(index_constant<K>) {
       auto& [kernel, scratch] = std::get<K>(kernels);
-      if (!kernel) return;  // a later one does what it would have done
+      if (!kernel) return;  // it is left out
       for_each_scratch(kernel_program<P, K>,
                        [&](int t, std::int64_t& place) { kernel->place(t, workspace + place); });
       kernel->launch(scratch == workspace_layout::nowhere ? nullptr : workspace + scratch, carries, stream);
@@ -211,25 +241,22 @@ private:
   template <int K, int Tensor> std::int64_t& place_in() {
     return place_of[static_cast<std::size_t>(scratch_number(kernel_program<P, K>.tensors[Tensor].id))];
   }
-  /// Where kernel program K adds up what another one has left, has it take that in parts, if it is in parts;
-  /// or does what that one would have done.
-  template <int K> void take_parts_for(problem& part, const problem& bound, const iteration_space& space) {
+  /// Where what kernel program K adds up lies.
+  template <int K> void find_sums(problem& part, const problem& bound, const iteration_space& space) {
     constexpr summed_parts summed = summed_parts_of<P, K>;
     if constexpr (summed.producer >= 0) {
       constexpr int other = summed.producer;
-      auto& [kernel, scratch] = std::get<other>(kernels);
-      if constexpr (summed.before >= 0) {
-        problem of_other = kernel_problem(P, bound, kernel_program<P, other>, space, scratch_dtype<C>);
-        take_parts_for<other>(of_other, bound, space);
-        if (add_up_at_once(part, kernel_program<P, K>, summed, kernel_program<P, other>, of_other)) {
-          place_in<K, summed.tensor>() = place_in<other, summed.before>();
-          kernel.reset();
-          return;
-        }
+      const auto leaves_parts = [&]<int I>(index_constant<I>, int there) -> cuda_kernel_plan* {
+        auto& [kernel, scratch] = std::get<I>(kernels);
+        return scratch != workspace_layout::nowhere && kernel->can_leave_parts(there) ? &kernel->planned()
+                                                                                      : nullptr;
+      };
+      take_sums<P, K, C>(part, bound, space, leaves_parts);
+      if (is_left_out<P, other>(space)) {
+        if constexpr (summed.before >= 0) place_in<K, summed.tensor>() = place_in<other, summed.before>();
+      } else if (leaves_parts(index_constant<other>{}, summed.there) != nullptr) {
+        place_in<K, summed.tensor>() = std::get<other>(kernels).scratch;
       }
-      if (!kernel || scratch == workspace_layout::nowhere || !kernel->can_leave_parts(summed.there)) return;
-      take_parts(part, summed.tensor, kernel->planned());
-      place_in<K, summed.tensor>() = scratch;
     }
   }
 
