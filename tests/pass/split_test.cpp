@@ -155,6 +155,15 @@ TEST_CASE("a kernel that adds up along the outermost axis what another one sums 
   STATIC_REQUIRE(before(of_three, 1) == -1);  // that one reads an operand
   STATIC_REQUIRE(producer(scaled_first, 2) == 1);
   STATIC_REQUIRE(before(scaled_first, 2) == -1);
+  // Along an inner axis no parts, but that it can.
+  constexpr program inner =
+      op<"inner">(out<"y">(b) = sum(over(s), sum(over(n), sum(over(m), x(b, n, s, m)))));
+  constexpr program innermost =
+      op<"innermost">(out<"y">(b) = sum(over(s), sum(over(n), x(b, n, s))));
+  STATIC_REQUIRE(before(inner, 2) >= 0);
+  STATIC_REQUIRE(!find_summed_parts(split(expand_sums(inner)), 2).parts);
+  STATIC_REQUIRE(find_summed_parts(split(expand_sums(of_three)), 2).parts);
+  STATIC_REQUIRE(producer(innermost, 1) == -1);
 }
 
 TEST_CASE("what needs a reduction's result is a kernel of its own where that is asked for", "[split]") {

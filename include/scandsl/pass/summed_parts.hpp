@@ -5,15 +5,17 @@
 
 /// Sums that go on in the next kernel: what a kernel program sums along one axis another one sums along one
 /// more, as theta's gradient over positions and then over sequences. Where the first is cut into parts
-/// (exec/cuda/parts.cuh), nobody need join these: they lie as if the other axis were longer. And where the
-/// other axis is one long, the second sums what the first would have summed.
+/// (exec/cuda/parts.cuh), and the other axis is outermost, nobody need join these: they lie as if it were
+/// longer. And where it is one long, the second sums what the first would have summed.
 namespace scandsl {
 
 /// Of a kernel program that only adds up what another one has left. -1: it does not.
 struct summed_parts {
   int producer = -1;            ///< the number of that kernel program
   int tensor = -1, there = -1;  ///< what crosses: the number of the scratch tensor, here and there
-  int before = -1;              ///< what the producer itself only adds up, of what came before it
+  int along = 0;      ///< the summed axis among those of the tensor here
+  int before = -1;    ///< what the producer itself only adds up, of what came before it
+  bool parts = false; ///< whether the producer may leave parts
 };
 
 namespace detail {
@@ -44,8 +46,9 @@ constexpr int summed_scratch(const program& p) {
 constexpr bool reads_as(const program& p, int tensor, const program& producer, int before) {
   const tensor_decl &here = p.tensors[tensor], &there = producer.tensors[before];
   int known = 0;
-  for (int i = 1; i < here.axes.count; ++i)
-    for (const std::int16_t each : there.axes) known += producer.axes[each] == p.axes[here.axes[i]] ? 1 : 0;
+  for (const std::int16_t axis : here.axes)
+    for (const std::int16_t each : there.axes)
+      known += axis != p.scans[0].axis && producer.axes[each] == p.axes[axis] ? 1 : 0;
   return known == here.axes.count - 1;
 }
 
@@ -57,8 +60,8 @@ constexpr summed_parts find_summed_parts(const kernel_programs& all, int k) {
   const int tensor = detail::summed_scratch(p);
   if (tensor < 0) return {};
   const tensor_decl& crosses = p.tensors[tensor];
-  // Parts of all lanes come one after the other, so only the outermost axis can be longer.
-  if (crosses.axes[0] != p.scans[0].axis) return {};
+  int along = 0;
+  while (crosses.axes[along] != p.scans[0].axis) ++along;
 
   summed_parts found;
   for (int i = 0; i < all.programs.count; ++i) {
@@ -72,9 +75,11 @@ constexpr summed_parts find_summed_parts(const kernel_programs& all, int k) {
       if (store.tensor == there ? !is_sum : !each_step) return {};
     }
     const int before = other.stores.count == 1 ? detail::summed_scratch(other) : -1;
-    found = {i, tensor, there, before >= 0 && detail::reads_as(p, tensor, other, before) ? before : -1};
+    found = {i, tensor, there, along};
+    found.before = before >= 0 && detail::reads_as(p, tensor, other, before) ? before : -1;
+    found.parts = along == 0;  // parts of all lanes come one after the other
   }
-  return found;
+  return found.parts || found.before >= 0 ? found : summed_parts{};
 }
 
 /// The kernel program that can add up at once what kernel program k would have added up; -1: none.
@@ -94,10 +99,11 @@ inline void add_up_at_once(problem& bound, const program& p, const summed_parts&
   const erased_view& from = of_producer.tensors[static_cast<std::size_t>(summed.before)].view;
   for (int a = 0; a < before.axes.count; ++a)
     if (before.axes[a] == producer.scans[0].axis)
-      view.axis[0] = from.axis[a];
+      view.axis[summed.along] = from.axis[a];
     else
-      for (int i = 1; i < here.axes.count; ++i)
-        if (producer.axes[before.axes[a]] == p.axes[here.axes[i]]) view.axis[i] = from.axis[a];
+      for (int i = 0; i < here.axes.count; ++i)
+        if (i != summed.along && producer.axes[before.axes[a]] == p.axes[here.axes[i]])
+          view.axis[i] = from.axis[a];
 }
 
 }  // namespace scandsl

@@ -163,6 +163,31 @@ inline constexpr bool leaves_wide_data = [] {
   return any;
 }();
 
+/// Whether a tile that waits in shared memory can wait as the exponentials of what its only operand gives a
+/// log-sum: they take as many bytes, and whoever walks the tile with them needs nothing else of the operand.
+template <class K> constexpr bool find_exponentials_wait() {
+  using group = typename K::group;
+  if constexpr (sweep_count<group> != 1 || !knows_types<K> || size_of_list<kept_exponentials<group>> != 1 ||
+                size_of_list<walked_loads<group, 0>> != 1) {
+    return false;
+  } else {
+    constexpr int read = walked_loads<group, 0>::list[0], of_sum = kept_exponentials<group>::list[0];
+    using element = typename K::template element<node_at<group, read>.target>;
+    const program& p = group::value;
+    bool wanted[max_nodes] = {};
+    for (const store_decl& store : p.stores) wanted[store.value] = true;
+    for (int scan = 0; scan < p.scans.count; ++scan)
+      for (int c = 0; c < p.scans[scan].components; ++c)
+        if (scan != of_sum && p.scans[scan].element[c] != no_node) wanted[p.scans[scan].element[c]] = true;
+    for (int i = p.nodes.count - 1; i >= 0; --i)
+      for (const node_id operand : p.nodes[i].operand)
+        if (wanted[i] && operand != no_node) wanted[operand] = true;
+    return can_be_framed<K, 0> && !wanted[read] && std::is_same_v<element, typename K::compute> &&
+           std::is_same_v<element, float>;
+  }
+}
+template <class K> inline constexpr bool exponentials_wait = find_exponentials_wait<K>();
+
 /// Calls f(i) for every i below Count. Rolled: in a loop, whose arrays may lie in local memory, for code that
 /// is seldom run and would take long to compile.
 template <bool Rolled, int Count, class F> __device__ __forceinline__ void for_count(F&& f) {

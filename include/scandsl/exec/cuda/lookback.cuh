@@ -61,7 +61,15 @@ template <class K, class Arrangement> struct lookback {
     static constexpr std::uint32_t none = 0xffffffffU;
     __device__ __forceinline__ bool exists() const { return number != none; }
   };
-  using tile_type = tile<K, 0, typename Arrangement::place, false>;
+  /// Where tiles wait as exponentials, of which the fold has all, the finish computes none.
+  struct waiting_place : Arrangement::place {
+    static constexpr bool waits = true;
+    __device__ __forceinline__ explicit waiting_place(const typename Arrangement::place& where)
+        : Arrangement::place(where) {}
+  };
+  static constexpr bool waits = exponentials_wait<K> && !Arrangement::place::rolled;
+  using tile_type =
+      tile<K, 0, std::conditional_t<waits, waiting_place, typename Arrangement::place>, false>;
 
   const typename K::arguments& a;
   all_states all;
@@ -185,7 +193,6 @@ template <class K, class Arrangement> struct lookback {
   }
   // ---- the threads that fold and finish
 
-  C first_element[scan_count<group>];      ///< of the tile to fold
   std::uint32_t row_at = tile_name::none;  ///< the row that the threads have found,
   std::uint32_t whole_tiles = 0;           ///< and how many tiles of it are whole
 
@@ -251,8 +258,9 @@ template <class K, class Arrangement> struct lookback {
     int steps = tile_steps;
     if (now.number >= whole_tiles)
       steps = now.number == whole_tiles ? static_cast<int>(thread.high - thread.low - before) : 0;
-    return block_threads.template tile_at<0>(
+    const typename Arrangement::place& place = block_threads.template tile_at<0>(
         thread, {a.reversed[0] ? thread.high - before - steps : thread.low + before, steps}, a.reversed[0]);
+    return tile_type(place);
   }
   __device__ __forceinline__ bool ends_early(const tile_name& now) const { return now.number >= whole_tiles; }
   __device__ __forceinline__ unsigned char* stage(unsigned i) const {
@@ -267,8 +275,10 @@ template <class K, class Arrangement> struct lookback {
     __pipeline_commit();
   }
 
-  /// Folds a tile and publishes its state.
-  __device__ __forceinline__ void fold(const tile_name& now, unsigned i) {
+  using first_step = look<K, 0, false, 1>;
+
+  /// Folds a tile, whose first step has been looked at, and publishes its state.
+  __device__ __forceinline__ void fold(const tile_name& now, unsigned i, const first_step& first) {
     find_row(now, now.number == 0, slot_of(i));
     if constexpr (framed) {
       auto& thread = block_threads.thread;
@@ -276,10 +286,12 @@ template <class K, class Arrangement> struct lookback {
       here.load(stage(i));
       states<group, C> total[1], of_runs[runs];
       set_identity<group, scans>(thread.carry[0]);
-      if (!(uses_last<group> && ends_early(now)) && fold_in_frame(here, of_runs, total))
+      if (!(uses_last<group> && ends_early(now)) && fold_in_frame(here, first, of_runs, total)) {
+        if constexpr (waits) here.leave_exponentials(stage(i));
         leave_state<true>(now, i, of_runs, total, false);
-      else
+      } else {
         fold_in_order<K, Arrangement>(a, all.book, stages, i);
+      }
     } else {
       fold_here(now, i);
     }
@@ -330,37 +342,33 @@ template <class K, class Arrangement> struct lookback {
     }
   }
 
-  /// Has the first element of a tile fetched, for its frame: the tile is on its way, and so is that then.
-  /// (Asked for any sooner, it comes from afar, and what is computed meanwhile waits for it: 0.61 of a copy
-  /// for 0.75.)
-  __device__ __forceinline__ void look_ahead(const tile_name& now) {
-    if constexpr (framed) {
-      if (!now.exists()) return;
+  /// Has the first step of a tile fetched, for its frame: the tile is on its way, and so is that then.
+  /// Nothing is computed of it before the threads have met, so that they do not wait for both.
+  __device__ __forceinline__ first_step look_ahead(const tile_name& now) {
+    const auto& thread = block_threads.thread;
+    std::int64_t before = 0;
+    bool exists = false;
+    if (framed && now.exists()) {
       find_row(now);
-      const auto& thread = block_threads.thread;
-      const std::int64_t before = steps_before(now);
-      auto u = tile_type::template fold_stage<0>::evaluate_uniforms(a.parameters);
-      look_at<K, 0, false>(
-          thread, a.reversed[0] ? thread.high - 1 - before : thread.low + before,
-          before < thread.high - thread.low, u,
-          [&]<int Scan>(index_constant<Scan>, int, C element) { first_element[Scan] = element; });
+      before = steps_before(now);
+      exists = before < thread.high - thread.low;
     }
+    return {thread, a.reversed[0] ? thread.high - 1 - before : thread.low + before, exists};
   }
 
   /// With the tile's first element as the frame of its sums, of its own: what was handed to the block before
   /// differs from run to run.
-  __device__ __forceinline__ bool fold_in_frame(tile_type& here, states<group, C> (&of_runs)[runs],
+  __device__ __forceinline__ bool fold_in_frame(tile_type& here, const first_step& first,
+                                                states<group, C> (&of_runs)[runs],
                                                 states<group, C> (&total)[1]) {
     auto u = tile_type::template fold_stage<0>::evaluate_uniforms(a.parameters);
     bool doubtful = false;
     states<group, C> local[runs], start;
     set_identity<group, scans, true>(start);
-    for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
-      if constexpr (is_log_sum<group, Scan>) {
-        const float frame = rintf(4.0F * static_cast<float>(first_element[Scan])) * 0.25F;
-        doubtful = doubtful || (!holds_frame(C(frame)) && block_threads.thread.valid > 0);
-        state_of<Scan>(start)[0] = C(frame);
-      }
+    first.for_elements(u, [&]<int Scan>(index_constant<Scan>, int, C element) {
+      const float frame = rintf(4.0F * static_cast<float>(element)) * 0.25F;
+      doubtful = doubtful || (!holds_frame(C(frame)) && block_threads.thread.valid > 0);
+      state_of<Scan>(start)[0] = C(frame);
     });
 #pragma unroll
     for (int run = 0; run < runs; ++run) {
@@ -398,10 +406,14 @@ template <class K, class Arrangement> struct lookback {
     }
     if constexpr (framed) {
       states<group, C> before[runs];
-      if (set_frames(slot, before)) {
+      C scale[scan_count<group>];
+      if (set_frames(slot, before, scale)) {
         auto here = tile_at(now);
-        here.load(stage(i));
-        here.template finish<0, true>(before, block_threads.thread.carry);
+        if constexpr (waits)
+          here.take_exponentials(stage(i), scale[kept_exponentials<group>::list[0]]);
+        else
+          here.load(stage(i));
+        here.template finish<0, true, false, waits>(before, block_threads.thread.carry);
       } else {
         return finish_in_order<K, Arrangement>(a, all.book, stages, i);
       }
@@ -410,12 +422,14 @@ template <class K, class Arrangement> struct lookback {
     }
     pass_tile(now, slot);
   }
-  /// One frame for the tile and what precedes it. False where there is none.
-  __device__ __forceinline__ bool set_frames(int slot, states<group, C> (&before)[runs]) const {
+  /// One frame for the tile and what precedes it, and what the tile's own sums are scaled by for it. False
+  /// where there is none.
+  __device__ __forceinline__ bool set_frames(int slot, states<group, C> (&before)[runs],
+                                             C (&scale)[scan_count<group>]) const {
     auto& thread = block_threads.thread;
     const bool folded_in_frame = in_frame[slot] != 0;
-    bool in_one_frame = true;
-    C frame[scan_count<group>], sum[scan_count<group>], scale[scan_count<group>];
+    bool in_one_frame = !waits || folded_in_frame;
+    C frame[scan_count<group>], sum[scan_count<group>];
     const states<group, C> all = get(aggregate + slot * components);
     for_each_index(sequence_of<scans>{}, [&]<int Scan>(index_constant<Scan>) {
       if constexpr (is_log_sum<group, Scan>) {
@@ -440,7 +454,7 @@ template <class K, class Arrangement> struct lookback {
           auto& [m, s] = state_of<Scan>(before[run]);
           m = frame[Scan];
           C factor = scale[Scan];
-          if (!folded_in_frame)
+          if (!waits && !folded_in_frame)
             factor = exp_in_frame(preceding_of(slot, run, component_index<group, scans>(Scan, 0)), m);
           s = sum[Scan] + s * factor;
         } else {
@@ -452,6 +466,13 @@ template <class K, class Arrangement> struct lookback {
     }
     return true;
   }
+  /// Loads a tile that has been folded.
+  __device__ __forceinline__ void load(tile_type& here, unsigned i) const {
+    if (exponentials_wait<K> && in_frame[slot_of(i)] != 0)
+      here.load();  // what waits is not what was read
+    else
+      here.load(stage(i));
+  }
   __device__ __forceinline__ void finish_as_defined(unsigned i) {
     const tile_name now = name_of(i);
     find_row(now);
@@ -462,7 +483,7 @@ template <class K, class Arrangement> struct lookback {
   __device__ __forceinline__ void finish_here(const tile_name& now, unsigned i) {
     const int slot = slot_of(i);
     auto here = tile_at(now);
-    here.load(stage(i));
+    load(here, i);
     states<group, C> before[runs];
 #pragma unroll
     for (int run = 0; run < runs; ++run) {
@@ -478,7 +499,7 @@ template <class K, class Arrangement> struct lookback {
     take_prefix(slot_of(i));
     auto& thread = block_threads.thread;
     auto here = tile_at(now);
-    here.load(stage(i));
+    load(here, i);
     auto folding = tile_type::template fold_stage<0>::evaluate_uniforms(a.parameters);
     states<group, C> before[runs];
 #pragma unroll
@@ -520,12 +541,12 @@ template <class K, class Arrangement> struct lookback {
 #pragma unroll 1
     for (unsigned i = 0;; ++i) {
       const tile_name now = name_of(i);
-      look_ahead(now);
+      const first_step first = look_ahead(now);
       wait_for_all(threads);
       prefetch(name_of(i + 1), i + 1);
       if (now.exists()) {
         __pipeline_wait_prior(1);
-        fold(now, i);
+        fold(now, i, first);
       } else if (i < end) {
         end = i;
       }

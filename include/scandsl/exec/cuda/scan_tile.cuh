@@ -115,6 +115,30 @@ template <class K, class Arrangement> struct tile_scanner {
     });
   }
 
+  /// Whether of sweep S nothing is wanted but what its steps make together, in whatever order: threads then
+  /// join at its end instead of at every tile.
+  template <int S>
+  static constexpr bool joins_once =
+      sweep_has_scans<group, S> && rounds_of<group, S> == 1 && reduces<group, scans_in<group, S>> &&
+      !any_scales<group, scans_in<group, S>> && !can_be_framed<K, S> && !has_tallies<group, S> &&
+      stage_of<group, stage_kind::sweep, S>.stores.count == 0;
+  /// Adds a tile to what each of the thread's runs has so far, the identity at first.
+  template <int S, class Tile>
+  __device__ __forceinline__ void add_tile(Tile& now, states<group, C> (&sums)[runs]) {
+    auto u = Tile::template fold_stage<S>::evaluate_uniforms(a.parameters);
+#pragma unroll
+    for (int run = 0; run < runs; ++run)
+      now.template fold<S, 0, true, tile_mask::steps>(u, run, sums[run], sums[run]);
+    threads.thread.wait_for_gathers();
+  }
+  /// Moves the carry past all that has been added.
+  template <int S, class Tile> __device__ __forceinline__ void join_sums(states<group, C> (&sums)[runs]) {
+    using here = scans_in<group, S>;
+    states<group, C> preceding[runs], total[lanes], unused[runs];
+    threads.template join<here, false, true>(sums, preceding, total, false, true);
+    pass_on<Tile, here, false, true>(preceding, total, unused);
+  }
+
   /// Makes the tallies of sweep S, of which each thread has its own steps', those of all.
   template <int S> __device__ __forceinline__ void join_tallies() {
     if constexpr (has_tallies<group, S>) {

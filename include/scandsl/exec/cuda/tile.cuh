@@ -151,13 +151,14 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
   static constexpr int remembered_count = most_remembered<group>;
   C remembered[remembered_count > 0 ? remembered_count : 1][runs][length];
   /// The exponentials of log-sums' elements, as their fold left them; in fewer registers they are computed
-  /// again. (Along rows of a single sweep compilers see it for themselves.)
+  /// again. (Along rows of a single sweep compilers see it for themselves, but of tiles that wait as those.)
   static constexpr int exponential_count = size_of_list<kept_exponentials<group>>;
   static constexpr bool several_sweeps = sweep_count<group> > 1;
-  static constexpr bool keeps_exponentials = exponential_count > 0 &&
-                                             (several_sweeps ? runs * length <= 32
-                                                             : runs * length <= 64 && Place::vector_is_step &&
-                                                                   !Anywhere && !rolled);
+  static constexpr bool waits = requires { Place::waits; };
+  static constexpr bool keeps_exponentials =
+      exponential_count > 0 && (waits || (several_sweeps ? runs * length <= 32
+                                                         : runs * length <= 64 && Place::vector_is_step &&
+                                                               !Anywhere && !rolled));
   mutable C exponential[keeps_exponentials ? exponential_count : 1][runs][length];
 
   static constexpr int common_count = size_of_list<common_nodes<group>>;
@@ -261,6 +262,26 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
     for_each_index(sequence_of<walked_loads<group, S>>{},
                    [&]<int I>(index_constant<I>) { load_one<I, true>(stage); });
   }
+  /// Has the exponentials of a tile of rows wait in its stage, in place of what was there (exponentials_wait);
+  /// and takes them from there, each times a scale.
+  __device__ __forceinline__ void leave_exponentials(unsigned char* stage) const {
+#pragma unroll
+    for (int v = 0; v < vectors; ++v) {
+      packed<C, width> vector{};
+      vector.set(0, exponential[0][v]);
+      vector.put(waiting(stage, v));
+    }
+  }
+  __device__ __forceinline__ void take_exponentials(unsigned char* stage, C scale) {
+#pragma unroll
+    for (int v = 0; v < vectors; ++v) {
+      packed<C, width> vector;
+      vector.load(waiting(stage, v));
+#pragma unroll
+      for (int e = 0; e < width; ++e) exponential[0][v][e] = vector.template get<C>(e) * scale;
+    }
+  }
+
   /// Steps that do not exist hold 0, and what a log-sum takes -inf, so that sums need no masks (vanishes).
   static constexpr bool fills_missing = Place::vector_is_step && several_sweeps && !Anywhere;
   template <int I, class E> static __device__ __forceinline__ packed<E, width> nothing() {
@@ -566,6 +587,9 @@ private:
     });
   }
 
+  static __device__ __forceinline__ C* waiting(unsigned char* stage, int v) {
+    return reinterpret_cast<C*>(stage + own_in_stage<walked_loads<group, S>::list[0]>(v));
+  }
   template <int I> static __device__ __forceinline__ int own_in_stage(int v) {
     return (v * Place::threads + static_cast<int>(threadIdx.x)) * vector_bytes<I>;
   }

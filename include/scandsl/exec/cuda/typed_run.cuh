@@ -162,8 +162,9 @@ void take_sums(problem& part, const problem& bound, const iteration_space& space
       problem of_other = kernel_problem(P, bound, kernel_program<P, other>, space, scratch_dtype<C>);
       take_sums<P, other, C>(of_other, bound, space, leaves_parts);
       add_up_at_once(part, kernel_program<P, K>, summed, kernel_program<P, other>, of_other);
-    } else if (cuda_kernel_plan* const of = leaves_parts(index_constant<other>{}, summed.there)) {
-      take_parts(part, summed.tensor, *of);
+    } else if constexpr (summed.parts) {
+      if (cuda_kernel_plan* const of = leaves_parts(index_constant<other>{}, summed.there))
+        take_parts(part, summed.tensor, *of);
     }
   }
 }
@@ -254,7 +255,7 @@ private:
       take_sums<P, K, C>(part, bound, space, leaves_parts);
       if (is_left_out<P, other>(space)) {
         if constexpr (summed.before >= 0) place_in<K, summed.tensor>() = place_in<other, summed.before>();
-      } else if (leaves_parts(index_constant<other>{}, summed.there) != nullptr) {
+      } else if (summed.parts && leaves_parts(index_constant<other>{}, summed.there) != nullptr) {
         place_in<K, summed.tensor>() = std::get<other>(kernels).scratch;
       }
     }

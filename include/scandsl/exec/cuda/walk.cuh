@@ -54,7 +54,9 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
   using C = typename K::compute;
   using state = walk_state<K, Arrangement::lanes>;
   using base::a, base::threads, base::runs, base::lanes;
-  static constexpr int stage_bytes = tile<K, 0, typename Arrangement::place, false>::stage_bytes;
+  using tile_type = tile<K, 0, typename Arrangement::place, false>;
+  static constexpr int stage_bytes = tile_type::stage_bytes;
+  static constexpr bool joins_once = base::template joins_once<0>;
 
   unsigned char* shared;
 
@@ -111,6 +113,9 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
     thread.load_still();
     thread.template boundary<0>();
     int stage = 0;
+    states<group, C> sums[runs];
+#pragma unroll
+    for (int run = 0; run < runs; ++run) set_identity<group, scans_in<group, 0>>(sums[run]);
 #pragma unroll 1
     for (std::int64_t at = 0; at < extent; at += length) {
       if (at + length < extent) tile_after(at + length).prefetch(stages + (stage_bytes - stage));
@@ -119,12 +124,15 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
       __pipeline_wait_prior(1);
       now.load(stages + stage);
       stage = stage_bytes - stage;
-      if (!process<true>(now, at)) {
+      if constexpr (joins_once) {
+        base::template add_tile<0>(now, sums);
+      } else if (!process<true>(now, at)) {
         __pipeline_wait_prior(0);
         leave(at);
         return;
       }
     }
+    if constexpr (joins_once) base::template join_sums<0, tile_type>(sums);
     base::template join_tallies<0>();
     thread.template boundary<1>();
   }
