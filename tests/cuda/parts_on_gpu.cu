@@ -26,6 +26,8 @@ template int run_on_gpu<of_all, float>(const problem&, int);
 template int run_on_gpu<of_all, double>(const problem&, int);
 template int run_on_gpu<of_all, bfloat16>(const problem&, int);
 template int run_on_gpu<of_three, float>(const problem&, int);
+template int run_on_gpu<of_parts, float>(const problem&, int);
+template int run_on_gpu<of_inner, float>(const problem&, int);
 template int run_on_gpu<shares, float>(const problem&, int);
 template int run_on_gpu<shares, bfloat16>(const problem&, int);
 

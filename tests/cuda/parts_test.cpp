@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
@@ -104,6 +105,38 @@ template <const program& P> void compare(float scale, float factor, double round
   CHECK(runs_of_unlike_parts > 4);
 }
 
+using four_extents = std::array<std::int64_t, 4>;
+
+/// The largest error of P's sums of an x of these extents, of which y has the one at `kept`, in units of
+/// 2^-20 of what the magnitudes add up to.
+template <const program& P>
+double error_of_sums(const four_extents& extents, std::size_t kept, int multiprocessors) {
+  std::mt19937 random(7);
+  std::normal_distribution<float> normal;
+  four_extents strides = {0, 0, 0, 1};
+  for (std::size_t i = 3; i-- > 0;) strides[i] = strides[i + 1] * extents[i + 1];
+  std::vector<float> x_values(static_cast<std::size_t>(strides[0] * extents[0])),
+      y_values(static_cast<std::size_t>(extents[kept]));
+  std::vector<double> right(y_values.size()), size(y_values.size());
+  for (std::size_t i = 0; i < x_values.size(); ++i) {
+    const auto each = static_cast<double>(x_values[i] = normal(random));
+    const auto to = static_cast<std::size_t>(static_cast<std::int64_t>(i) / strides[kept] % extents[kept]);
+    right[to] += each;
+    size[to] += std::fabs(each);
+  }
+  problem host = unbound_problem(P);
+  erased_view view{x_values.data(), dtype::float32, true, 4, {}};
+  for (std::size_t i = 0; i < 4; ++i) view.axis[i].push_back({extents[i], strides[i]});
+  host.tensors[static_cast<std::size_t>(P.find_tensor(x.id))] = {true, view};
+  host.tensors[static_cast<std::size_t>(P.find_tensor(make_name("y")))] = {
+      true, {y_values.data(), dtype::float32, true, 1, {dims{{extents[kept], 1}}}}};
+  run_on_gpu<P, float>(host, multiprocessors);
+  double worst = 0;
+  for (std::size_t i = 0; i < right.size(); ++i)
+    worst = std::max(worst, std::fabs(static_cast<double>(y_values[i]) - right[i]) / (0x1p-20 * size[i]));
+  return worst;
+}
+
 }  // namespace
 
 TEST_CASE("log-sums in parts, in frames and beyond", "[cuda][parts]") {
@@ -123,42 +156,23 @@ TEST_CASE("a sum in parts, which another kernel adds up", "[cuda][parts]") {
   }
 }
 TEST_CASE("sums of sums of sums, two of them by one kernel where an axis is one long", "[cuda][parts]") {
-  struct four_extents {
-    std::int64_t b, n, m, d;
-  };
   // Along rows and along strips, in parts and not.
-  for (const four_extents& of : {four_extents{1, 300, 7, 5},
-                                 {2, 300, 7, 5},
-                                 {1, 40, 700, 1},
-                                 {3, 9, 2, 1},
-                                 {1, 2, 5000, 64},
-                                 {1, 3000, 100, 24},
-                                 {2, 3000, 100, 24}}) {
-    CAPTURE(of.b, of.n, of.m, of.d);
-    std::mt19937 random(7);
-    std::normal_distribution<float> normal;
-    std::vector<float> x_values(static_cast<std::size_t>(of.b * of.n * of.m * of.d)),
-        y_values(static_cast<std::size_t>(of.d));
-    std::vector<double> right(y_values.size()), size(y_values.size());
-    for (std::size_t i = 0; i < x_values.size(); ++i) {
-      x_values[i] = normal(random);
-      right[i % right.size()] += static_cast<double>(x_values[i]);
-      size[i % right.size()] += std::fabs(static_cast<double>(x_values[i]));
+  for (const int multiprocessors : {0, 1, 132}) {
+    CAPTURE(multiprocessors);
+    for (const auto& [b, n, m, d] : {four_extents{1, 300, 7, 5},
+                                     {2, 300, 7, 5},
+                                     {1, 40, 700, 1},
+                                     {3, 9, 2, 1},
+                                     {1, 2, 5000, 64},
+                                     {1, 3, 20000, 24},
+                                     {1, 3000, 100, 24},
+                                     {2, 3000, 100, 24},
+                                     {1, 90000, 3, 2}}) {
+      CAPTURE(b, n, m, d);
+      CHECK(error_of_sums<of_three>({b, n, m, d}, 3, multiprocessors) <= 1);
+      CHECK(error_of_sums<of_parts>({n, b, m, d}, 3, multiprocessors) <= 1);
+      CHECK(error_of_sums<of_inner>({d, n, b, m}, 0, multiprocessors) <= 1);
     }
-    problem host = unbound_problem(of_three);
-    const auto bind = [&](const char* id, erased_view view) {
-      host.tensors[static_cast<std::size_t>(of_three.find_tensor(make_name(id)))] = {true, view};
-    };
-    bind("x", {x_values.data(),
-               dtype::float32,
-               true,
-               4,
-               {dims{{of.b, of.n * of.m * of.d}}, dims{{of.n, of.m * of.d}}, dims{{of.m, of.d}},
-                dims{{of.d, 1}}}});
-    bind("y", {y_values.data(), dtype::float32, true, 1, {dims{{of.d, 1}}}});
-    run_on_gpu<of_three, float>(host, 0);
-    for (std::size_t i = 0; i < right.size(); ++i)
-      CHECK(std::fabs(static_cast<double>(y_values[i]) - right[i]) <= 0x1p-20 * size[i]);
   }
 }
 TEST_CASE("a softmax along a strided axis whose reduction is a kernel of its own", "[cuda][parts]") {

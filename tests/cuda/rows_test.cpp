@@ -324,9 +324,34 @@ TEST_CASE("few rows of hundreds of tiles", "[cuda][rows]") {
         CAPTURE(static_cast<int>(kind));
         CHECK(error_of<long_log, float>({count, steps, kind}, backwards) < 1e-5);
         CHECK(error_of<long_log, bfloat16>({count, steps, kind}, backwards) < 0x1p-8);
+        const how over_x{.backwards = backwards, .in_place = true};
+        CHECK(error_of<long_log, float>({count, steps, kind}, over_x) < 1e-5);
+        for (const bool with_end : {false, true}) {
+          CAPTURE(with_end);
+          const how options{.backwards = backwards, .before = 1, .with_end = with_end};
+          CHECK(error_of<long_carried, float>({count, steps, kind}, options) < 1e-5);
+        }
       }
       CHECK(error_of<long_decay, float>({count, steps, data::plain}, backwards) < 1e-4);
     }
+}
+
+TEST_CASE("rows that restart on the way, with what they end with", "[cuda][rows]") {
+  for (const std::int64_t steps : {1025, 1600, 2047, 2048, 4096, 8192, 12288})
+    for (const double chunk : {96.0, 700.0, 2048.0})
+      for (const double backwards : {0.0, 1.0})
+        for (const double before : {0.0, 1.0}) {
+          CAPTURE(steps, chunk, backwards, before);
+          const how options{.backwards = backwards, .before = before, .chunk = chunk};
+          for (const data kind : {data::plain, data::masked}) {
+            CAPTURE(static_cast<int>(kind));
+            CHECK(error_of<long_carried, float>({9, steps, kind}, options) < 1e-5);
+            CHECK(error_of<long_carried, bfloat16>({10, steps, kind}, options) < 0x1p-8);
+          }
+          CHECK(error_of<carried_gradient, float>({9, steps, data::plain}, options) <
+                log_gradient_error<float>(data::plain, steps));
+          CHECK(error_of<gradient_in_chunks, float>({9, steps, data::plain}, options) < decay_gradient_error);
+        }
 }
 
 TEST_CASE("an overflow that factors of 0 follow leaves infinities, and no NaN", "[cuda][rows]") {

@@ -158,8 +158,7 @@ TEST_CASE("a kernel that adds up along the outermost axis what another one sums 
   // Along an inner axis no parts, but that it can.
   constexpr program inner =
       op<"inner">(out<"y">(b) = sum(over(s), sum(over(n), sum(over(m), x(b, n, s, m)))));
-  constexpr program innermost =
-      op<"innermost">(out<"y">(b) = sum(over(s), sum(over(n), x(b, n, s))));
+  constexpr program innermost = op<"innermost">(out<"y">(b) = sum(over(s), sum(over(n), x(b, n, s))));
   STATIC_REQUIRE(before(inner, 2) >= 0);
   STATIC_REQUIRE(!find_summed_parts(split(expand_sums(inner)), 2).parts);
   STATIC_REQUIRE(find_summed_parts(split(expand_sums(of_three)), 2).parts);

@@ -70,9 +70,6 @@ struct cuda_row_policy {
   /// large, or where what is held would take more registers than this.
   static constexpr int elements = 32;
   static constexpr int held_words = 32;
-  /// Of sums of what an earlier kernel left, whose threads do nothing but bring and add: a row of them has
-  /// one block, and what counts are the bytes on their way.
-  static constexpr int held_words_of_sums = 64;
   /// Of programs of several sweeps, whose operands are held while all of them run: half as many elements are
   /// a fifth slower, for all that is done once a thread.
   static constexpr int held_words_of_sweeps = 48;

@@ -13,9 +13,9 @@ namespace scandsl {
 struct summed_parts {
   int producer = -1;            ///< the number of that kernel program
   int tensor = -1, there = -1;  ///< what crosses: the number of the scratch tensor, here and there
-  int along = 0;      ///< the summed axis among those of the tensor here
-  int before = -1;    ///< what the producer itself only adds up, of what came before it
-  bool parts = false; ///< whether the producer may leave parts
+  int along = 0;                ///< the summed axis among those of the tensor here
+  int before = -1;              ///< what the producer itself only adds up, of what came before it
+  bool parts = false;           ///< whether the producer may leave parts
 };
 
 namespace detail {

@@ -200,6 +200,12 @@ template <bool Rolled, int Count, class F> __device__ __forceinline__ void for_c
   }
 }
 
+/// Whether rows that end within vectors have kernels of their own: of several sweeps, whose masks of steps
+/// cost the others more. (Of one sweep, what follows a row matters where its last value is wanted alone.)
+template <class K>
+inline constexpr bool ragged_rows_apart =
+    knows_types<K> && sweep_count<typename K::group> > 1 && !K::group::only_strips;
+
 /// Whether a kernel reads its elements twice: a reduction goes through them, and with its result one more
 /// sweep, to as many elements of the same size. Nothing else is held from step to step meanwhile.
 template <class K> constexpr bool find_reads_twice() {

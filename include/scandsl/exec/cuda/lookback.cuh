@@ -68,8 +68,7 @@ template <class K, class Arrangement> struct lookback {
         : Arrangement::place(where) {}
   };
   static constexpr bool waits = exponentials_wait<K> && !Arrangement::place::rolled;
-  using tile_type =
-      tile<K, 0, std::conditional_t<waits, waiting_place, typename Arrangement::place>, false>;
+  using tile_type = tile<K, 0, std::conditional_t<waits, waiting_place, typename Arrangement::place>, false>;
 
   const typename K::arguments& a;
   all_states all;

@@ -191,6 +191,9 @@ private:
                                                                      : tile_mask::runs;
   /// Whether a tile has runs that exist in part, and that matters, as it does to tallies.
   template <int S, bool Back, class Tile> __device__ __forceinline__ bool is_ragged(const Tile& now) const {
+    using place = typename Arrangement::place;
+    if constexpr (ragged_rows_apart<K> && !place::vector_is_step && !place::ragged && !place::rolled)
+      return false;  // other kernels have those
     return (mask<S, Back, Tile> == tile_mask::runs || has_tallies<group, S>) &&
            (!single_scan<S> || a.last_wanted) && now.in_parts();
   }

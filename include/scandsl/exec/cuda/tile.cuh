@@ -155,10 +155,11 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
   static constexpr int exponential_count = size_of_list<kept_exponentials<group>>;
   static constexpr bool several_sweeps = sweep_count<group> > 1;
   static constexpr bool waits = requires { Place::waits; };
-  static constexpr bool keeps_exponentials =
-      exponential_count > 0 && (waits || (several_sweeps ? runs * length <= 32
-                                                         : runs * length <= 64 && Place::vector_is_step &&
-                                                               !Anywhere && !rolled));
+  static constexpr bool keeps_exponentials = exponential_count > 0 &&
+                                             (waits || (several_sweeps
+                                                            ? runs * length <= 32
+                                                            : runs * length <= 64 && Place::vector_is_step &&
+                                                                  !Anywhere && !rolled));
   mutable C exponential[keeps_exponentials ? exponential_count : 1][runs][length];
 
   static constexpr int common_count = size_of_list<common_nodes<group>>;
@@ -262,8 +263,8 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
     for_each_index(sequence_of<walked_loads<group, S>>{},
                    [&]<int I>(index_constant<I>) { load_one<I, true>(stage); });
   }
-  /// Has the exponentials of a tile of rows wait in its stage, in place of what was there (exponentials_wait);
-  /// and takes them from there, each times a scale.
+  /// Has the exponentials of a tile of rows wait in its stage, in place of what was there
+  /// (exponentials_wait); and takes them from there, each times a scale.
   __device__ __forceinline__ void leave_exponentials(unsigned char* stage) const {
 #pragma unroll
     for (int v = 0; v < vectors; ++v) {

@@ -87,6 +87,16 @@ template <class K> struct tile_policy {
         is_typed && several_sweeps && !group::only_strips ? width * size_of_list<shared_nodes<group>> : 0;
     return shared == 0 || shared > cuda_row_policy::shared_words ? 0 : cuda_row_policy::shared_words / shared;
   }();
+  static constexpr int row_held_words =
+      several_sweeps ? cuda_row_policy::held_words_of_sweeps : cuda_row_policy::held_words;
+  static constexpr int row_vectors = [] {
+    if (!is_typed) return 1;  // rows have a warp at least, and short ones would compute what is not there
+    int vectors = std::max(1, cuda_row_policy::elements / width);
+    while (vectors > 1 && (vectors * width > unrolled_steps(1) || vectors * state_words > 12 ||
+                           vectors * width * step_bytes > 4 * row_held_words))
+      vectors /= 2;
+    return vectors;
+  }();
   /// Sums of what earlier kernels left, of which there is so little that one kernel for all lengths will do.
   static constexpr bool sums_scratch = [] {
     bool scratch = reduces;
@@ -94,19 +104,6 @@ template <class K> struct tile_policy {
       scratch = scratch && tensor_at<group, node_at<group, I>.target>.role == tensor_role::scratch;
     });
     return scratch;
-  }();
-  static constexpr int row_held_words = several_sweeps ? cuda_row_policy::held_words_of_sweeps
-                                        : sums_scratch ? cuda_row_policy::held_words_of_sums
-                                                       : cuda_row_policy::held_words;
-  static constexpr int row_vectors = [] {
-    if (!is_typed) return 1;  // rows have a warp at least, and short ones would compute what is not there
-    int vectors =
-        std::max(1, (sums_scratch ? cuda_row_policy::held_words_of_sums : cuda_row_policy::elements) / width);
-    while (vectors > 1 &&
-           (vectors * width > unrolled_steps(1) || (vectors * state_words > 12 && !sums_scratch) ||
-            vectors * width * step_bytes > 4 * row_held_words))
-      vectors /= 2;
-    return vectors;
   }();
   /// Few lanes along strips are cut into pieces; along rows they look back, with states of few words.
   static constexpr bool shares_lanes = scans_once<K> && !sums_scratch;
@@ -133,9 +130,8 @@ template <class K> struct tile_policy {
   static constexpr bool clusters = streams && several_sweeps && !group::only_strips && !reads_twice<K>;
   /// ... but where they are read twice, in shared memory.
   static constexpr bool staged_rows = streams && !group::only_strips && reads_twice<K>;
-  /// Rows of several sweeps that end within vectors have kernels of their own: masks of steps cost the others
-  /// more. (Of one sweep, what follows a row matters where its last value is wanted alone.)
   static constexpr bool ragged_rows = clusters || staged_rows;
+  static_assert(ragged_rows == ragged_rows_apart<K>);
   static constexpr int cluster_vectors = [] {
     if (holds_more_of_one_tile) return one_tile_vectors;
     const int more = cuda_row_policy::more_in_clusters * row_vectors;
