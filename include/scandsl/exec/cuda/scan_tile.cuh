@@ -24,10 +24,10 @@ __device__ __forceinline__ bool set_frame(std::array<C, 2>& carry, std::type_ide
   const float wanted = !carries && first && value == -INFINITY ? static_cast<float>(element) : value;
   const float chosen = rintf(4.0F * wanted) * 0.25F;
   const bool finite = chosen > -1e30F && chosen < 1e30F;
-  if (!finite) return false;
-  s = carries ? s * arithmetic<C>::exp(m - C(chosen)) : C(0);
-  m = C(chosen);
-  return true;
+  const C restated = carries ? s * arithmetic<C>::exp(m - C(chosen)) : C(0);
+  s = finite ? restated : s;
+  m = finite ? C(chosen) : m;
+  return finite;
 }
 
 template <class K, class Arrangement> struct tile_scanner {
@@ -48,9 +48,10 @@ template <class K, class Arrangement> struct tile_scanner {
 
   /// In a frame or as stretches: `before` becomes the states of sweep S before each run, and the carry moves
   /// past the tile. False, with the carry worth what it was, for the whole block, where the tile's sums hold
-  /// no frame or a stretch alone overflows. Total: the carry after the tile is wanted.
-  template <int S, bool Total, bool Back, class Tile>
-  __device__ __forceinline__ bool scan_fast(Tile& now, states<group, C> (&before)[runs], bool first) {
+  /// no frame or a stretch alone overflows. Total: the carry after the tile is wanted. `first`: whether it is
+  /// the lanes' first tile, a bool, or true_type where there is no other.
+  template <int S, bool Total, bool Back, class Tile, class IsFirst>
+  __device__ __forceinline__ bool scan_fast(Tile& now, states<group, C> (&before)[runs], IsFirst first) {
     return scan_fast<S, Total, Back>(now, before, first, [&] { return look_at_first<S>(now, first); });
   }
   /// What a frame is chosen by: the first element of a tile that is its lanes' first one.
@@ -61,8 +62,8 @@ template <class K, class Arrangement> struct tile_scanner {
                                              first && all.steps > 0);
   }
   /// ... which may have been looked at: first_element() says what there is.
-  template <int S, bool Total, bool Back, class Tile, class First>
-  __device__ __forceinline__ bool scan_fast(Tile& now, states<group, C> (&before)[runs], bool first,
+  template <int S, bool Total, bool Back, class Tile, class IsFirst, class First>
+  __device__ __forceinline__ bool scan_fast(Tile& now, states<group, C> (&before)[runs], IsFirst first,
                                             First&& first_element) {
     if constexpr (!sweep_has_scans<group, S>)
       return true;
@@ -235,8 +236,8 @@ private:
 
   /// As scan, with the m of every log-sum held fixed: the elements' exponentials are added as they are. False
   /// where that is not exact all over the tile, for the whole block; the carry is then worth what it was.
-  template <int S, bool Total, bool Back, class Tile, class First>
-  __device__ __forceinline__ bool scan_in_frame(Tile& now, states<group, C> (&before)[runs], bool first,
+  template <int S, bool Total, bool Back, class Tile, class IsFirst, class First>
+  __device__ __forceinline__ bool scan_in_frame(Tile& now, states<group, C> (&before)[runs], IsFirst first,
                                                 First&& first_element) {
     using here = scans_in<group, S, 0>;
     auto u = Tile::template fold_stage<S>::evaluate_uniforms(a.parameters);
@@ -247,11 +248,17 @@ private:
         if constexpr (is_log_sum<group, Scan>)
           settled = settled && holds_frame(state_of<Scan>(threads.thread.carry[lane]));
       });
-    if (!settled) {
+    // A row's only tile always asks for one: a branch would keep apart what compilers may put in turns.
+    constexpr bool asks = lanes == 1 && std::is_same_v<IsFirst, std::true_type>;
+    if (asks || !settled) {
       first_element().for_elements(u, [&]<int Scan>(index_constant<Scan>, int lane, C element) {
         auto& carry = state_of<Scan>(threads.thread.carry[lane]);
-        if (!holds_frame(carry))
-          doubtful = doubtful || (!set_frame(carry, element, first) && lane < threads.thread.valid);
+        const bool holds = holds_frame(carry);
+        auto chosen = carry;
+        const bool found = set_frame(chosen, element, first);
+        carry[0] = holds ? carry[0] : chosen[0];
+        carry[1] = holds ? carry[1] : chosen[1];
+        doubtful = doubtful | (!holds & !found & (lane < threads.thread.valid));
       });
     }
     if constexpr (scales_others<group>(S))

@@ -129,15 +129,15 @@ template <class Group, int S>
 inline constexpr bool goes_back = sweep_has_scans<Group, S> && heading_is_known<Group, S> &&
                                   Group::plan.sweep[S].reversed != Group::plan.sweep[0].reversed;
 
-/// Calls f(constant) with whether sweep S goes the other way than the first.
+/// Calls f(constant) with whether sweep S goes the other way than the first. Gives what f gives.
 template <class Group, int S, class A, class F>
-__device__ __forceinline__ void with_heading(const A& a, F&& f) {
+__device__ __forceinline__ decltype(auto) with_heading(const A& a, F&& f) {
   if constexpr (heading_is_known<Group, S>)
-    f(std::bool_constant<goes_back<Group, S>>{});
+    return f(std::bool_constant<goes_back<Group, S>>{});
   else if (a.reversed[S] != a.reversed[0])
-    f(std::true_type{});
+    return f(std::true_type{});
   else
-    f(std::false_type{});
+    return f(std::false_type{});
 }
 
 /// Whether node i, which sweep s reads, is read by elements of its own each time: integers are.

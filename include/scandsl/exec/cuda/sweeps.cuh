@@ -89,24 +89,30 @@ template <class K, class Arrangement> struct sweeper : piece_scanner<K, Arrangem
     }
   }
   template <class Tile> __device__ __forceinline__ bool process(Tile& now) {
-    auto& thread = threads.thread;
     states<group, C> before[runs];
-    bool fits = true;
     // On its way while what is once a row is found. (Of a strip it would take registers.)
     const auto first = looked_at_early(now);
-    for_each_index(sweep_numbers{}, [&]<int S>(index_constant<S>) {
-      if (!fits) return;
-      thread.template boundary<S>();
+    return sweep_tile<0>(now, before, first);
+  }
+  /// Sweeps from S on, one after the other: where one does not fit a thread leaves at once.
+  template <int S, class Tile, class First>
+  __device__ __forceinline__ bool sweep_tile(Tile& now, states<group, C> (&before)[runs],
+                                             const First& first) {
+    auto& thread = threads.thread;
+    thread.template boundary<S>();
+    if constexpr (S == sweep_count<group>) {
+      return true;
+    } else {
       if constexpr (S == 0) arrive(now);
-      with_heading<group, S>(a, [&]<bool Back>(std::bool_constant<Back>) {
-        fits = scan_from<S, Back>(now, before, first);
-        if (!fits) return;
+      const bool fits = with_heading<group, S>(a, [&]<bool Back>(std::bool_constant<Back>) {
+        if (!scan_from<S, Back>(now, before, first)) return false;
         now.template finish<S, true, Back>(before, thread.carry);
         base::template join_tallies<S>();
+        return true;
       });
-    });
-    if (fits) thread.template boundary<sweep_count<group>>();
-    return fits;
+      if (!fits) return false;
+      return sweep_tile<S + 1>(now, before, first);
+    }
   }
 
   static constexpr bool looks_early = lanes == 1 && can_be_framed<K, 0>;
@@ -119,10 +125,10 @@ template <class K, class Arrangement> struct sweeper : piece_scanner<K, Arrangem
   template <int S, bool Back, class Tile, class First>
   __device__ __forceinline__ bool scan_from(Tile& now, states<group, C> (&before)[runs], const First& first) {
     if constexpr (looks_early && S == 0)
-      return base::template scan_fast<S, total_wanted<S>, Back>(now, before, true,
+      return base::template scan_fast<S, total_wanted<S>, Back>(now, before, std::true_type{},
                                                                 [&]() -> auto& { return first; });
     else
-      return base::template scan_fast<S, total_wanted<S>, Back>(now, before, true);
+      return base::template scan_fast<S, total_wanted<S>, Back>(now, before, std::true_type{});
   }
   template <class Tile> static __device__ __forceinline__ void arrive(Tile& now) {
     if constexpr (Arrangement::in_stage) now.arrive();

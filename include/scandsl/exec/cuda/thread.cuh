@@ -122,24 +122,6 @@ template <class K, int Lanes> struct lane_group {
     return of_lane + segment_offset(T);
   }
 
-  /// Offsets of what a boundary reads, found once for all lanes, where it is bound.
-  template <int B> struct offsets_at_boundary {
-    std::int64_t of[arguments::slots];
-    __device__ __forceinline__ explicit offsets_at_boundary(const lane_group& lanes) {
-      const auto& a = lanes.a;
-      if (a.one_dimension && a.segment_dimensions == 0) {  // a few instructions each; of most calls
-        for_each_index(sequence_of<read_at_boundary<group, B>>{}, [&]<int T>(index_constant<T>) {
-          of[T] = is_placed<group, T> ? lanes.place[T] : lanes.unit * a.lane[0].stride[T];
-        });
-        return;
-      }
-      for_each_index(sequence_of<read_at_boundary<group, B>>{}, [&]<int T>(index_constant<T>) {
-        const bool used = tensor_at<group, T>.role == tensor_role::positions || a.tensor[T].bound;
-        of[T] = used ? lanes.template offset_once<T>() : 0;
-      });
-    }
-  };
-
   __device__ __forceinline__ void load_still() {
     for_each_index(sequence_of<still_loads<group>>{}, [&]<int I>(index_constant<I>) {
       constexpr int at = position_in<still_loads<group>, I>, t = node_at<group, I>.target;
@@ -182,7 +164,6 @@ template <class K, int Lanes> struct lane_group {
   template <int B> struct boundary_memory {
     static constexpr bool takes_branches = true;
     const lane_group& lanes;
-    const offsets_at_boundary<B>& first;
 
     __device__ __forceinline__ lane_at_boundary of_lane(int lane) const { return {lanes, lane}; }
     template <int I>
@@ -201,12 +182,13 @@ template <class K, int Lanes> struct lane_group {
 #pragma unroll
         for (int lane = 0; lane < Lanes; ++lane) {
           if constexpr (declared.role == tensor_role::positions)
-            values[lane] = static_cast<V>(first.of[t] + lane * lanes.a.inner_stride[t]);
+            values[lane] = static_cast<V>(lanes.template offset_once<t>() + lane * lanes.a.inner_stride[t]);
           if constexpr (declared.optional) values[lane] = static_cast<V>(declared.fallback);
         }
         if constexpr (declared.role != tensor_role::positions)
           if (!declared.optional || lanes.a.tensor[t].bound)
-            load_lanes(lanes.a.tensor[t], first.of[t], lanes.a.inner_stride[t], lanes.valid, values);
+            load_lanes(lanes.a.tensor[t], lanes.template offset_once<t>(), lanes.a.inner_stride[t],
+                       lanes.valid, values);
       }
     }
     template <int I, int Positions>
@@ -224,10 +206,11 @@ template <class K, int Lanes> struct lane_group {
       }
       std::int64_t offset[Lanes];
       bool exists[Lanes];
+      const std::int64_t first = lanes.template offset_once<t>();
 #pragma unroll
       for (int lane = 0; lane < Lanes; ++lane) {
         exists[lane] = lane < lanes.valid;
-        offset[lane] = first.of[t] + lane * a.inner_stride[t];
+        offset[lane] = first + lane * a.inner_stride[t];
       }
 #pragma unroll
       for (int p = 0; p < Positions; ++p) {
@@ -261,9 +244,8 @@ template <class K, int Lanes> struct lane_group {
   template <int B> __device__ __forceinline__ void boundary() {
     using here = stage<group, stage_kind::boundary, B>;
     auto u = here::evaluate_uniforms(a.parameters);
-    const offsets_at_boundary<B> first(*this);
     typename here::template variables<C> values[Lanes];
-    here::evaluate_lanes(u, values, boundary_memory<B>{*this, first});
+    here::evaluate_lanes(u, values, boundary_memory<B>{*this});
 #pragma unroll
     for (int lane = 0; lane < Lanes; ++lane) {
       auto& v = values[lane];

@@ -90,7 +90,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
     now.load();
     thread.load_still();
     thread.template boundary<0>();
-    if (!process<uses_last<group>>(now, 0)) return leave_at_once();  // no tile has been written
+    if (!process<uses_last<group>>(now, 0, std::true_type{})) return leave_at_once();  // no tile has been written
     base::template join_tallies<0>();
     thread.template boundary<1>();
   }
@@ -126,7 +126,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
       stage = stage_bytes - stage;
       if constexpr (joins_once) {
         base::template add_tile<0>(now, sums);
-      } else if (!process<true>(now, at)) {
+      } else if (!process<true>(now, at, at == 0)) {
         __pipeline_wait_prior(0);
         leave(at);
         return;
@@ -150,7 +150,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
       const bool writes = at >= written_from;
       // Without frames there is nothing to be had by trying what may not fit.
       if constexpr (can_be_framed<K, 0>)
-        if (process<true>(now, at, writes)) continue;
+        if (process<true>(now, at, at == 0, writes)) continue;
       states<group, C> before[runs];
       if constexpr (sweep_has_scans<group, 0>) base::template scan_in_order<0, false>(now, before);
       leave_carries(at, before);
@@ -256,13 +256,13 @@ private:
   /// what it was, for the whole block, where the tile ends early (in a row: within a vector) and the scans'
   /// last values are wanted, its sums hold no frame, or a stretch alone overflows. Total: the carry after the
   /// tile is wanted.
-  template <bool Total, class Tile>
-  __device__ __forceinline__ bool process(Tile& now, std::int64_t at, bool writes = true) {
+  template <bool Total, class Tile, class IsFirst>
+  __device__ __forceinline__ bool process(Tile& now, std::int64_t at, IsFirst first, bool writes = true) {
     if (Tile::has_parts && uses_last<group> && !only_reduces<group, 0> && a.last_wanted &&
         now.of_tile.steps < Arrangement::tile_steps(a.lane_threads))
       return false;
     states<group, C> before[runs];
-    if (!base::template scan_fast<0, Total, false>(now, before, at == 0)) return false;
+    if (!base::template scan_fast<0, Total, false>(now, before, first)) return false;
     leave_carries(at, before);
     if (writes) now.template finish<0, true, false, sweep_has_scans<group, 0>>(before, threads.thread.carry);
     return true;
