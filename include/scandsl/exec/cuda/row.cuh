@@ -304,11 +304,10 @@ struct row {
       combine_onto_if<group, Holder, Framed>(mine >= distance && distance < warps, left, up_to);
     });
     total[0] = shuffle_from<group, Holder, Framed>(up_to, warps - 1, 32);
-    const states<group, C> before = shuffle_from<group, Holder, Framed>(up_to, rank_in_row - 1, 32);
-    if (rank_in_row > 0) {
+    states<group, C> before = shuffle_from<group, Holder, Framed>(up_to, rank_in_row - 1, 32);
+    if (rank_in_row == 0) set_identity<group, Holder, Framed>(before);
 #pragma unroll
-      for (int run = 0; run < Vectors; ++run) combine_onto<group, Holder, Framed>(before, preceding[run]);
-    }
+    for (int run = 0; run < Vectors; ++run) combine_onto<group, Holder, Framed>(before, preceding[run]);
     if constexpr (clustered) return join_blocks<Holder, Framed, Back>(preceding, total, suspect);
     return false;
   }
