@@ -90,7 +90,8 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
     now.load();
     thread.load_still();
     thread.template boundary<0>();
-    if (!process<uses_last<group>>(now, 0, std::true_type{})) return leave_at_once();  // no tile has been written
+    if (!process<uses_last<group>>(now, 0, std::true_type{}))
+      return leave_at_once();  // no tile has been written
     base::template join_tallies<0>();
     thread.template boundary<1>();
   }
