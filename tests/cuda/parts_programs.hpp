@@ -33,13 +33,15 @@ inline constexpr axis<"m"> m;
 inline constexpr auto of_three =
     op<"of_three">(out<"y">(d) = sum(over(b), sum(over(n), sum(over(m), x(b, n, m, d)))));
 static_assert(kernels_of<of_three>.programs.count == 3 && summed_parts_of<of_three, 2>.before >= 0);
-/// ... of which the second would have taken the first one's parts.
-inline constexpr auto of_parts =
-    op<"of_parts">(out<"y">(d) = sum(over(b), sum(over(n), sum(over(m), x(n, b, m, d)))));
+/// ... of which the second would have taken the first one's parts. (The first output says in which order axes
+/// come in scratch.)
+inline constexpr tensor<"w"> w;
+inline constexpr auto of_parts = op<"of_parts">(
+    out<"z">(n) = 2.0 * w(n), out<"y">(d) = sum(over(b), sum(over(n), sum(over(m), x(n, b, m, d)))));
 static_assert(summed_parts_of<of_parts, 1>.parts && summed_parts_of<of_parts, 2>.before >= 0);
 /// ... along an inner axis.
-inline constexpr auto of_inner =
-    op<"of_inner">(out<"y">(d) = sum(over(b), sum(over(n), sum(over(m), x(d, n, b, m)))));
+inline constexpr auto of_inner = op<"of_inner">(
+    out<"z">(d) = 2.0 * w(d), out<"y">(d) = sum(over(b), sum(over(n), sum(over(m), x(d, n, b, m)))));
 static_assert(!summed_parts_of<of_inner, 2>.parts && summed_parts_of<of_inner, 2>.before >= 0);
 // [doc:apart]
 /// A kernel that reduces, and one for what follows.

@@ -108,7 +108,7 @@ template <const program& P> void compare(float scale, float factor, double round
 using four_extents = std::array<std::int64_t, 4>;
 
 /// The largest error of P's sums of an x of these extents, of which y has the one at `kept`, in units of
-/// 2^-20 of what the magnitudes add up to.
+/// 2^-20 of what the magnitudes add up to. There may be a w, and a z, along the first one.
 template <const program& P>
 double error_of_sums(const four_extents& extents, std::size_t kept, int multiprocessors) {
   std::mt19937 random(7);
@@ -130,10 +130,17 @@ double error_of_sums(const four_extents& extents, std::size_t kept, int multipro
   host.tensors[static_cast<std::size_t>(P.find_tensor(x.id))] = {true, view};
   host.tensors[static_cast<std::size_t>(P.find_tensor(make_name("y")))] = {
       true, {y_values.data(), dtype::float32, true, 1, {dims{{extents[kept], 1}}}}};
+  std::vector<float> beside(static_cast<std::size_t>(2 * extents[0]), 1.0F);
+  for (const auto& [id, at] : {std::pair{"w", std::size_t{0}}, {"z", beside.size() / 2}})
+    if (const int t = P.find_tensor(make_name(id)); t >= 0)
+      host.tensors[static_cast<std::size_t>(t)] = {
+          true, {beside.data() + at, dtype::float32, true, 1, {dims{{extents[0], 1}}}}};
   run_on_gpu<P, float>(host, multiprocessors);
   double worst = 0;
-  for (std::size_t i = 0; i < right.size(); ++i)
-    worst = std::max(worst, std::fabs(static_cast<double>(y_values[i]) - right[i]) / (0x1p-20 * size[i]));
+  for (std::size_t i = 0; i < right.size(); ++i) {
+    const double error = std::fabs(static_cast<double>(y_values[i]) - right[i]) / (0x1p-20 * size[i]);
+    if (!(error <= worst)) worst = std::isnan(error) ? 1e30 : error;
+  }
   return worst;
 }
 

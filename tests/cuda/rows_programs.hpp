@@ -33,6 +33,8 @@ inline constexpr auto long_carried =
 inline constexpr auto long_chunks = op<"long_chunks">(
     out<"y">(b, n) =
         scan(decayed_sum, over(n).reversed(back).restart_every(value_or(chunk, 0)), decay(b, n), x(b, n)));
+inline constexpr auto log_chunks = op<"log_chunks">(
+    out<"y">(b, n) = scan(log_add_exp, over(n).reversed(back).restart_every(value_or(chunk, 0)), x(b, n)));
 /// With one decay for a lane, whose gradient is a sum along it: where there are no chunks, a tally.
 inline constexpr auto lane_decay =
     op<"lane_decay">(out<"y">(b, n) = scan(decayed_sum, along, decay(b), x(b, n)));
@@ -56,6 +58,7 @@ inline constexpr auto long_shift =
     op<"long_shift">(out<"y">(b, n) = x(b, n) - reduce(log_add_exp, over(n), x(b, n)),
                      out<"total">(b) = sum(over(n), x(b, n)));
 inline constexpr auto log_gradient = gradient(long_log, x);
+inline constexpr auto log_chunks_gradient = gradient(log_chunks, x);
 inline constexpr auto decay_gradient = gradient(long_decay, x, decay);
 inline constexpr auto lane_decay_gradient = gradient(lane_decay, x, decay);
 inline constexpr auto started_lane_decay_gradient = gradient(started_lane_decay, x, decay, start);

@@ -17,7 +17,17 @@ namespace {
 
 using namespace rows;
 
-enum class data { plain, wide, masked, rising, growing, growing_slowly, growing_fast, growing_between };
+enum class data {
+  plain,
+  wide,
+  masked,
+  rising,
+  stairs,
+  growing,
+  growing_slowly,
+  growing_fast,
+  growing_between
+};
 
 struct row_operands {
   std::int64_t rows, steps;
@@ -34,6 +44,7 @@ struct row_operands {
       factors[i] = std::abs(std::cos(normal(random)));
       if (kind == data::masked && (step < s / 2 || random() % 3 == 0)) values[i] = -INFINITY;
       if (kind == data::rising) values[i] += static_cast<float>(step) * 0.1F;
+      if (kind == data::stairs) values[i] += static_cast<float>(step / 4096) * 30.0F;
       const float growth = kind == data::growing          ? 2.0F
                            : kind == data::growing_slowly ? 1.05F
                            : kind == data::growing_fast   ? 4.0F
@@ -61,6 +72,7 @@ struct how {
 /// relative) and numbers below `least` account for; 1e30 where one of the two is NaN or infinite alone.
 double error_in(double size, double mine, double right, double unit = 0, double least = 0) {
   if (mine == right || (std::isnan(mine) && std::isnan(right))) return 0;
+  if (!std::isfinite(mine) || !std::isfinite(right)) return 1e30;
   const double error = std::max(0.0, std::fabs(mine - right) - unit * std::fabs(right) - least);
   return error == 0 ? 0 : std::isfinite(error / size) ? error / size : 1e30;
 }
@@ -334,6 +346,30 @@ TEST_CASE("few rows of hundreds of tiles", "[cuda][rows]") {
       }
       CHECK(error_of<long_decay, float>({count, steps, data::plain}, backwards) < 1e-4);
     }
+}
+
+TEST_CASE("tiles that hold a frame, and what precedes them another one", "[cuda][rows]") {
+  // Of a look-back in float32: each tile of 4096 steps is folded in its own frame, and cannot be finished in
+  // it.
+  for (const auto& [count, steps] : {std::pair{1, 200 * 4096}, {3, 40 * 4096 + 7}})
+    for (const double backwards : {0.0, 1.0})
+      for (const bool in_place : {false, true}) {
+        CAPTURE(count, steps, backwards, in_place);
+        const how options{.backwards = backwards, .in_place = in_place};
+        CHECK(error_of<long_log, float>({count, steps, data::stairs}, options) < 1e-5);
+      }
+}
+
+TEST_CASE("gradients of rows in chunks, of whole vectors and not", "[cuda][rows]") {
+  for (const std::int64_t steps : {2048, 2000, 4095, 16384})
+    for (const double chunk : {96.0, 100.0, 1000.0, 1024.0})
+      for (const double backwards : {0.0, 1.0}) {
+        CAPTURE(steps, chunk, backwards);
+        const how options{.backwards = backwards, .chunk = chunk};
+        for (const data kind : {data::plain, data::wide})
+          CHECK(error_of<log_chunks_gradient, bfloat16>({9, steps, kind}, options) <
+                log_gradient_error<bfloat16>(kind, steps));
+      }
 }
 
 TEST_CASE("rows that restart on the way, with what they end with", "[cuda][rows]") {

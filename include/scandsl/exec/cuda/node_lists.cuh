@@ -33,21 +33,6 @@ template <class Group> struct still_loads {  ///< read in sweeps, but the same a
     return nodes;
   }();
 };
-template <class Group, int B> struct read_at_boundary {  ///< as numbers: tensors that boundary B reads
-  static constexpr node_list list = [] {
-    bool used[max_tensors] = {};
-    for (int i = 0; i < Group::value.nodes.count; ++i) {
-      const node& n = Group::value.nodes[i];
-      const source from = Group::plan.boundary[B].from[i];
-      if (n.op == opcode::load && from == source::memory) used[n.target] = true;
-      if (n.op == opcode::gather && from == source::computed) used[n.target] = true;
-    }
-    node_list tensors;
-    for (int t = 0; t < Group::value.tensors.count; ++t)
-      if (used[t]) tensors.push_back(t);
-    return tensors;
-  }();
-};
 template <class Group> struct kept_nodes {  ///< computed at a boundary, used later
   static constexpr node_list list = [] {
     node_list nodes;

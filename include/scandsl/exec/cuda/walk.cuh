@@ -56,7 +56,9 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
   using base::a, base::threads, base::runs, base::lanes;
   using tile_type = tile<K, 0, typename Arrangement::place, false>;
   static constexpr int stage_bytes = tile_type::stage_bytes;
-  static constexpr bool joins_once = base::template joins_once<0>;
+  static constexpr bool may_leave_carries =
+      Arrangement::keeps_carries && leaves_carries<K> && kept_count<group, C> > 0;
+  static constexpr bool joins_once = base::template joins_once<0> && !may_leave_carries;
 
   unsigned char* shared;
 
@@ -203,8 +205,6 @@ private:
   }
 
   using kept_type = typename scratch_type_of<C>::type;
-  static constexpr bool may_leave_carries =
-      Arrangement::keeps_carries && leaves_carries<K> && kept_count<group, C> > 0;
   kept_type* carries = nullptr;  ///< of the lanes' first one before step 0, where that is wanted
 
   __device__ __forceinline__ void find_carries() {
