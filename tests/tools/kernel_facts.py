@@ -84,7 +84,7 @@ SPILLS = [
     # 64 elements of two operands wait in registers.
     ("decayed_sum.gradient_per_lane * one_tile row*", 16),
     # Masks of steps, and the same operands.
-    ("decayed_sum.gradient_* stream row* ragged", 264),
+    ("decayed_sum.gradient_* stream row* ragged", 270),
     # Two operands of 32 elements a thread wait in registers.
     ("decayed_sum *16 stream row*", 4),
     # The decays of 32 elements wait, too, for what has been folded to be gone through again.

@@ -179,16 +179,19 @@ template <class K, int Lanes> struct lane_group {
         constexpr int t = each.target;
         constexpr tensor_decl declared = tensor_at<group, t>;
         using V = value_of_node<group, I, C>;
+        if constexpr (declared.role == tensor_role::positions) {
+          const std::int64_t first = lanes.template offset_once<t>();  // a call, where dimensions are several
 #pragma unroll
-        for (int lane = 0; lane < Lanes; ++lane) {
-          if constexpr (declared.role == tensor_role::positions)
-            values[lane] = static_cast<V>(lanes.template offset_once<t>() + lane * lanes.a.inner_stride[t]);
-          if constexpr (declared.optional) values[lane] = static_cast<V>(declared.fallback);
-        }
-        if constexpr (declared.role != tensor_role::positions)
+          for (int lane = 0; lane < Lanes; ++lane)
+            values[lane] = static_cast<V>(first + lane * lanes.a.inner_stride[t]);
+        } else {
+#pragma unroll
+          for (int lane = 0; lane < Lanes; ++lane)
+            if constexpr (declared.optional) values[lane] = static_cast<V>(declared.fallback);
           if (!declared.optional || lanes.a.tensor[t].bound)
             load_lanes(lanes.a.tensor[t], lanes.template offset_once<t>(), lanes.a.inner_stride[t],
                        lanes.valid, values);
+        }
       }
     }
     template <int I, int Positions>
