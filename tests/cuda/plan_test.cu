@@ -191,6 +191,15 @@ TEST_CASE("a sum of what a scan gives is added up on the way, and no fold has it
       dy = shape<bfloat16>(1, 4096, 8192), dx = shape<bfloat16>(1, 4096, 8192), ddecay = shape<bfloat16>(1),
       decayed::log_decay = false, reverse = false, exclusive = false);
   CHECK(explain(per_lane).find("1 sum added up on the way") != std::string::npos);
+  // What its lanes leave, one kernel adds up, over lanes and over the one sequence: along an inner axis.
+  CHECK(per_lane.kernels.size() == 2);
+  CHECK(per_lane.kernels.back().adds_at_once);
+  const auto packed = plan<decayed::gradient_per_lane>(
+      h200, x = shape<bfloat16>(1, 4096, 8192), decay = shape<bfloat16>(1),
+      dy = shape<bfloat16>(1, 4096, 8192), dx = shape<bfloat16>(1, 4096, 8192), ddecay = shape<bfloat16>(1),
+      ops::names::cu_seqlens = shape<std::int32_t>(4), decayed::log_decay = false, reverse = false,
+      exclusive = false);
+  CHECK(packed.kernels.size() == 3);
 }
 
 TEST_CASE("few long rows are planned as a look-back", "[cuda][plan][explain]") {
