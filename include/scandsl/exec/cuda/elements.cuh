@@ -150,12 +150,6 @@ __device__ __forceinline__ V element_at(const tensor_argument& memory, std::int6
     return load_any<V>(memory.data, memory.type, offset);
 }
 
-/// A bfloat16 or a float16 number of these bits.
-__device__ __forceinline__ float of_half(std::uint16_t bits, dtype type) {
-  return type == dtype::bfloat16 ? __uint_as_float(static_cast<std::uint32_t>(bits) << 16)
-                                 : __half2float(__ushort_as_half(bits));
-}
-
 /// Elements `apart` from each other; 0 for those from `count` on.
 template <class T, int Lanes, class V>
 __device__ __forceinline__ void load_lanes(const T* first, std::int64_t apart, int count,
@@ -208,13 +202,16 @@ __device__ __forceinline__ void load_lanes(const tensor_argument& memory, std::i
       }
     load_lanes(first, apart, count, values);
   } else if constexpr (Lanes == 1) {
-    if (count <= 0)
+    if (count <= 0) {
       values[0] = V(0);
-    else if (memory.type == dtype::bfloat16 || memory.type == dtype::float16)
+    } else if (memory.type == dtype::bfloat16 || memory.type == dtype::float16) {
       // Not by a function, which would wait for what it loads.
-      values[0] = V(of_half(static_cast<const std::uint16_t*>(memory.data)[offset], memory.type));
-    else
+      const std::uint16_t bits = static_cast<const std::uint16_t*>(memory.data)[offset];
+      values[0] = memory.type == dtype::bfloat16 ? widen<bfloat16, V>(bfloat16::from_bits(bits))
+                                                 : widen<float16, V>(float16::from_bits(bits));
+    } else {
       values[0] = load_any<V>(memory.data, memory.type, offset);
+    }
   } else {
     const void* const first =
         static_cast<const char*>(memory.data) + offset * static_cast<std::int64_t>(size_of(memory.type));

@@ -174,15 +174,14 @@ template <class K> constexpr bool find_exponentials_wait() {
     constexpr int read = walked_loads<group, 0>::list[0], of_sum = kept_exponentials<group>::list[0];
     using element = typename K::template element<node_at<group, read>.target>;
     const program& p = group::value;
-    bool wanted[max_nodes] = {};
-    for (const store_decl& store : p.stores) wanted[store.value] = true;
+    node_list wanted;  // whatever the log-sum takes
+    for (const store_decl& store : p.stores) wanted.push_back(store.value);
     for (int scan = 0; scan < p.scans.count; ++scan)
       for (int c = 0; c < p.scans[scan].components; ++c)
-        if (scan != of_sum && p.scans[scan].element[c] != no_node) wanted[p.scans[scan].element[c]] = true;
-    for (int i = p.nodes.count - 1; i >= 0; --i)
-      for (const node_id operand : p.nodes[i].operand)
-        if (wanted[i] && operand != no_node) wanted[operand] = true;
-    return can_be_framed<K, 0> && !wanted[read] && std::is_same_v<element, typename K::compute> &&
+        if (scan != of_sum && p.scans[scan].element[c] != no_node) wanted.push_back(p.scans[scan].element[c]);
+    for (const int i : nodes_below(p, wanted))
+      if (i == read) return false;
+    return can_be_framed<K, 0> && std::is_same_v<element, typename K::compute> &&
            std::is_same_v<element, float>;
   }
 }

@@ -201,7 +201,7 @@ template <class K> cuda_tile_shape tile_shape() {
   shape.strips = !K::group::only_rows;
   shape.rows = !K::group::only_strips;
   shape.strip_blocks = strip_of<K>::blocks_resident;
-  shape.ragged_rows = policy::ragged_rows;
+  shape.ragged_rows = ragged_rows_apart<K>;
   shape.staged_rows = policy::staged_rows;
   if constexpr (policy::repeat_vectors > 0) {
     shape.repeat_vectors = policy::repeat_vectors;
@@ -314,7 +314,7 @@ auto with_arrangement(const cuda_kernel_plan& plan, const typename K::arguments&
       if (plan.staged)
         return plan.clustered ? f(std::type_identity<staged_row_of<K, whole_blocks>>{})
                               : f(std::type_identity<staged_row_of<K, whole_warps>>{});
-    if constexpr (tile_policy<K>::ragged_rows)
+    if constexpr (ragged_rows_apart<K>)
       if (a.ragged) {
         if constexpr (tile_policy<K>::clusters)
           if (plan.clustered) return f(std::type_identity<ragged_row_of<K, whole_blocks>>{});

@@ -130,8 +130,7 @@ template <class K> struct tile_policy {
   static constexpr bool clusters = streams && several_sweeps && !group::only_strips && !reads_twice<K>;
   /// ... but where they are read twice, in shared memory.
   static constexpr bool staged_rows = streams && !group::only_strips && reads_twice<K>;
-  static constexpr bool ragged_rows = clusters || staged_rows;
-  static_assert(ragged_rows == ragged_rows_apart<K>);
+  static_assert(ragged_rows_apart<K> == (clusters || staged_rows));
   static constexpr int cluster_vectors = [] {
     if (holds_more_of_one_tile) return one_tile_vectors;
     const int more = cuda_row_policy::more_in_clusters * row_vectors;
