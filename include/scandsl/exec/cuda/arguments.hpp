@@ -140,6 +140,8 @@ template <int Tensors, int Computed, class C> struct kernel_arguments {
   bool along_rows = false;     ///< the arrangement is a row
   bool one_tile = false;       ///< no lane has more than one tile
   bool shares_stages = false;  ///< a strip's threads bring its rows of all operands together, 16 bytes each
+  /// ... and so many bytes lie between a thread's rows, and between tiles, in the order of the first sweep.
+  std::int64_t row_apart[slots] = {}, tile_apart[slots] = {};
   bool small = false;          ///< lanes are numbered below 2^31
   bool one_dimension = false;  ///< all lanes lie along one dimension, and none is a chunk
   int log2_lane_threads = 0;

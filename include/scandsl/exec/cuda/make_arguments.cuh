@@ -34,18 +34,18 @@ template <class K, class A> access access_mode(const cuda_kernel_plan& plan, con
 
 /// Whether a strip's threads may bring what its sweeps read of a tile together: each row 16 bytes at a time.
 template <class K, class A> bool shares_stages(const A& a) {
-  if (!tile_policy<K>::streams || !tile_policy<K>::several_sweeps || a.along_rows || a.walk_dimensions != 1)
-    return false;
   using policy = tile_policy<K>;
+  if (!policy::streams || policy::reduces || a.along_rows || a.walk_dimensions != 1) return false;
   const std::int64_t lanes = std::int64_t{a.lane_threads} * policy::strip_lanes;
   if (a.lane_dimensions == 0 || a.inner_extent % lanes != 0) return false;
-  bool shares = true;
+  bool shares = true, has_use = false;  // of threads' own accesses some are of less than 16 bytes
   for_each_index(sequence_of<walked_loads<typename K::group, all_sweeps>>{}, [&]<int I>(index_constant<I>) {
     const int t = node_at<typename K::group, I>.target;
     const tensor_argument& memory = a.tensor[t];
     if (!memory.bound) return;
     const auto size = static_cast<std::int64_t>(size_of(memory.type));
     const auto fits = [&](std::int64_t elements) { return elements * size % 16 == 0; };
+    has_use = has_use || policy::strip_lanes * size < 16;
     shares = shares && policy::strip_threads * std::int64_t{16} % (lanes * size * policy::strip_steps) == 0 &&
              fits(policy::strip_lanes * policy::strip_steps);
     shares = shares && memory.mode == access::vector &&
@@ -53,7 +53,20 @@ template <class K, class A> bool shares_stages(const A& a) {
              fits(a.walk[0].stride[t]);
     for (int d = 0; d + 1 < a.lane_dimensions; ++d) shares = shares && fits(a.lane[d].stride[t]);
   });
-  return shares;
+  return shares && has_use;
+}
+/// Sees to it that they do, where they may.
+template <class K, class A> void share_stages(A& a) {
+  using policy = tile_policy<K>;
+  a.shares_stages = shares_stages<K>(a);
+  if (!a.shares_stages) return;
+  for (int t = 0; t < K::tensors; ++t) {
+    const auto size = static_cast<std::int64_t>(size_of(a.tensor[t].type));
+    const std::int64_t row = std::max<std::int64_t>(a.lane_threads * (policy::strip_lanes * size) / 16, 1),
+                       step = (a.reversed[0] ? -1 : 1) * a.walk[0].stride[t] * size;
+    a.row_apart[t] = policy::strip_threads / row * step;
+    a.tile_apart[t] = policy::strip_threads / a.lane_threads * policy::strip_steps * step;
+  }
 }
 
 /// The axes along which positions are computed, and the values of tables.
@@ -195,7 +208,7 @@ typename K::arguments make_arguments(const cuda_kernel_plan& plan, const program
     a.offsets_stride = view.axis[0].empty() ? 0 : view.axis[0][view.axis[0].size() - 1].stride;
   }
   for (int t = 0; t < tensors; ++t) a.tensor[t].mode = access_mode<K>(plan, a, t);
-  a.shares_stages = shares_stages<K>(a);
+  share_stages<K>(a);
   return a;
 }
 

@@ -86,7 +86,7 @@ public:
   void place(int t, void* data) {
     arguments.tensor[t].data = data;
     arguments.tensor[t].mode = access_mode<K>(plan, arguments, t);
-    arguments.shares_stages = shares_stages<K>(arguments);
+    share_stages<K>(arguments);
   }
 
   void launch(void* scratch, void* carries, cudaStream_t stream) {

@@ -40,6 +40,15 @@ __device__ __forceinline__ void for_components(F&& f) {
     });
   });
 }
+/// How many it visits.
+template <class Group, class Holder, bool Framed>
+inline constexpr int component_count = [] {
+  int count = 0;
+  for_each_index(sequence_of<Holder>{}, [&]<int S>(index_constant<S>) {
+    count += components_of<Group, S> - (Framed && is_log_sum<Group, S> ? 1 : 0);
+  });
+  return count;
+}();
 /// Position of a component among those that for_components visits.
 template <class Group, class Holder> constexpr int component_index(int scan, int component) {
   int index = 0;

@@ -41,7 +41,7 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
     static constexpr int runs = Lanes, length = Steps, vectors = Steps, width = Lanes, threads = Threads,
                          lane_count = Lanes;
     static constexpr bool can_flip = false, vector_is_step = true, rolled = Rolled,
-                          can_share = sweep_count<group> > 1, repeats = false, ragged = false;
+                          can_share = sweep_count<group> > 1 || !only_reduces<group, 0>, repeats = false, ragged = false;
     static constexpr __device__ __forceinline__ int run_of(int, int e) { return e; }
     static constexpr __device__ __forceinline__ int step_of(int v, int) { return v; }
     static constexpr __device__ __forceinline__ int vector_of(int, int step) { return step; }
@@ -75,28 +75,50 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
     }
     __device__ __forceinline__ std::int64_t next(int t) const { return heading * thread.a.walk[0].stride[t]; }
 
-    /// Where the block's threads bring what a stage holds together, 16 bytes each: calls f(where in the
-    /// stage, whether it exists, address) for each 16 bytes that the thread brings. They are vectors of
-    /// neighbouring threads.
-    template <class T, class F>
-    __device__ __forceinline__ void for_each_shared(int t, std::uint32_t stage, F&& f) const {
-      constexpr int vector = Lanes * static_cast<int>(sizeof(T)), pieces = Steps * vector / 16;
-      const int number = static_cast<int>(threadIdx.x), lane_threads = thread.a.lane_threads,
-                log2_row = thread.a.log2_lane_threads + std::countr_zero(static_cast<unsigned>(vector)) - 4,
-                row = number >> log2_row, rows = Threads >> log2_row, piece = number & ((1 << log2_row) - 1),
-                lane_thread = number & (lane_threads - 1);
-      const std::int64_t stride = thread.a.walk[0].stride[t], apart = heading * rows * stride;
-      const T* at = static_cast<const T*>(thread.a.tensor[t].data) + thread.place[t] +
-                    (piece * 16 / static_cast<int>(sizeof(T)) - lane_thread * Lanes) +
-                    (of_tile.low + (heading < 0 ? of_tile.steps - 1 - row : row)) * stride;
-      // A multiple of Steps rows at a time: the same step of threads further on (shares_stages).
-      const int to = ((row & (Steps - 1)) * Threads + row / Steps * lane_threads) * vector + piece * 16;
-#pragma unroll
-      for (int i = 0; i < pieces; ++i) {
-        f(stage + static_cast<std::uint32_t>(to + i * (Threads * 16 / Steps)), row + i * rows < of_tile.steps,
-          at);
-        at += apart;
+    /// Where the block's threads bring what a stage holds of tensor t together, rows of 16 bytes a thread:
+    /// the row, counted in scan order, and the piece of it that are the thread's first.
+    template <class T> struct shared_piece {
+      static constexpr int vector = Lanes * static_cast<int>(sizeof(T)), count = Steps * vector / 16;
+      int row, rows, piece;
+      __device__ __forceinline__ explicit shared_piece(const typename K::arguments& a) {
+        const int log2_row =
+            a.log2_lane_threads + std::countr_zero(static_cast<unsigned>(vector)) - std::countr_zero(16u);
+        row = static_cast<int>(threadIdx.x) >> log2_row;
+        rows = Threads >> log2_row;
+        piece = static_cast<int>(threadIdx.x) & ((1 << log2_row) - 1);
       }
+      /// As threads' own vectors lie: a multiple of Steps rows further on it is the same step of threads
+      /// further on (shares_stages).
+      __device__ __forceinline__ std::uint32_t in_stage(const typename K::arguments& a) const {
+        const int step = row & (Steps - 1), segment = row >> std::countr_zero(static_cast<unsigned>(Steps));
+        return static_cast<std::uint32_t>(
+            (step * Threads + (segment << a.log2_lane_threads)) * vector + piece * 16);
+      }
+    };
+    template <class T> __device__ __forceinline__ const unsigned char* shared_source(int t) const {
+      const shared_piece<T> own(thread.a);
+      const int lane_thread = static_cast<int>(threadIdx.x) & (thread.a.lane_threads - 1);
+      return static_cast<const unsigned char*>(thread.a.tensor[t].data) + own.piece * 16 +
+             (thread.place[t] - lane_thread * Lanes +
+              (of_tile.low + (heading < 0 ? of_tile.steps - 1 - own.row : own.row)) *
+                  thread.a.walk[0].stride[t]) *
+                 static_cast<int>(sizeof(T));
+    }
+    /// Has the copy engine bring to a stage what the thread does, from `at` on. Whole: of a tile that has all
+    /// steps.
+    template <class T, bool Whole>
+    __device__ __forceinline__ void bring(int t, std::uint32_t stage, const unsigned char* at) const {
+      const shared_piece<T> own(thread.a);
+      std::uint32_t to = stage + own.in_stage(thread.a);
+      for_count<!Whole, shared_piece<T>::count>([&](int i) {
+        if (Whole || own.row + i * own.rows < of_tile.steps) copy_16_async(to, at);
+        at += thread.a.row_apart[t];
+        to += Threads * 16 / Steps;
+      });
+    }
+    /// Whether the tile has all steps.
+    __device__ __forceinline__ bool is_whole() const {
+      return of_tile.steps == tile_steps(thread.a.lane_threads);
     }
     __device__ __forceinline__ element_path path(int t) const {
       return {thread.place[t],
@@ -203,11 +225,11 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
     }
     if (any_of_all(threads, suspect)) return true;
     states<group, C> before[Lanes];
-#pragma unroll
-    for (int lane = 0; lane < Lanes; ++lane) before[lane] = get<Holder, Framed>(0, lane, local[lane]);
-    if constexpr (Total && Lanes <= 2 && (Framed || any_scales<group, Holder>)) {
+    if constexpr (Total && takes_all<Holder, Framed>) {
       add_bundles<Holder, Framed>(rank, local, before, total);
     } else {
+#pragma unroll
+      for (int lane = 0; lane < Lanes; ++lane) before[lane] = get<Holder, Framed>(0, lane, local[lane]);
 #pragma unroll 1
       for (int each = 1; each < rank; ++each) add_bundle<Holder, Framed>(each, local, before);
       if constexpr (Total) {
@@ -269,33 +291,39 @@ private:
       copy_states<group, Holder>(next, sum[lane]);
     }
   }
-  /// Of states that take few registers four are on their way at a time: `before` becomes what the first
-  /// `rank` bundles make together, `total` what all do.
+  /// Whether the states of all bundles fit in registers: they are then read at once, and added up without
+  /// branches.
+  static constexpr int most_bundles = Threads / 32;
+  template <class Holder, bool Framed>
+  static constexpr bool takes_all =
+      most_bundles <= 4 && most_bundles * Lanes * component_count<group, Holder, Framed> <=
+                               cuda_strip_policy::joined_states;
+  /// `before` becomes what the first `rank` bundles make together (if there are any), `total` what all do.
   template <class Holder, bool Framed>
   __device__ __forceinline__ void add_bundles(int rank, const states<group, C> (&like)[Lanes],
                                               states<group, C> (&before)[Lanes],
                                               states<group, C> (&total)[Lanes]) const {
-    constexpr int side = 4;
+    states<group, C> next[most_bundles][Lanes];
 #pragma unroll
-    for (int lane = 0; lane < Lanes; ++lane) total[lane] = before[lane];
-#pragma unroll 1
-    for (int first = 0; first < bundles; first += side) {
-      // Beyond the last bundle it is read once more, and left out.
-      states<group, C> next[side][Lanes];
+    for (int i = 0; i < most_bundles; ++i)  // beyond the last bundle it is read once more, and left out
 #pragma unroll
-      for (int i = 0; i < side; ++i)
+      for (int lane = 0; lane < Lanes; ++lane)
+        next[i][lane] = get<Holder, Framed>(std::min(i, bundles - 1), lane, like[lane]);
 #pragma unroll
-        for (int lane = 0; lane < Lanes; ++lane)
-          next[i][lane] = get<Holder, Framed>(std::min(first + i, bundles - 1), lane, like[lane]);
+    for (int lane = 0; lane < Lanes; ++lane) {
+      before[lane] = total[lane] = next[0][lane];
 #pragma unroll
-      for (int i = 0; i < side; ++i)
-#pragma unroll
-        for (int lane = 0; lane < Lanes; ++lane)
-          if (first + i > 0 && first + i < bundles) {
-            combine_onto<group, Holder, Framed>(total[lane], next[i][lane]);
-            copy_states<group, Holder>(next[i][lane], total[lane]);
-            if (first + i < rank) copy_states<group, Holder>(total[lane], before[lane]);
-          }
+      for (int i = 1; i < most_bundles; ++i) {
+        combine_onto<group, Holder, Framed>(next[i - 1][lane], next[i][lane]);
+        for_components<group, Holder, Framed>(
+            [&]<int N, int Component>(index_constant<N>, index_constant<Component>) {
+              const C sum = std::get<Component>(state_of<N>(next[i][lane]));
+              C &of_all = std::get<Component>(state_of<N>(total[lane])),
+                &of_first = std::get<Component>(state_of<N>(before[lane]));
+              of_all = i < bundles ? sum : of_all;
+              of_first = i < rank ? sum : of_first;
+            });
+      }
     }
   }
   __device__ __forceinline__ C& exchanged(int component, int of_bundle, int lane) const {

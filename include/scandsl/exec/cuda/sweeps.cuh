@@ -287,14 +287,14 @@ private:
     unsigned char* const stages = first_stage();
     const int begin = Back ? to_do.first + to_do.count - 1 : to_do.first,
               behind = Back ? to_do.first - 1 : to_do.first + to_do.count, step = Back ? -1 : 1;
-    // A stage that threads share is there when all have waited for it, and free when all have read it.
-    const bool shares = Arrangement::place::can_share && a.shares_stages;
-    if (shares) threads.meet();
     const std::int64_t saved_step = Back ? -saved_of_tile : saved_of_tile;
     stretch coming = place_of(range, std::int64_t{begin} * length());
     saved_type *saved_here = saved_at(range.first_slot + begin), *saved_coming = saved_here;
+    tile_bringer<tile<K, S, typename Arrangement::place, false>, Arrangement::place::can_share, Back> bringer(
+        a.shares_stages, tile_on<S>(coming));
+    if (bringer.shares()) threads.meet();
     if (begin != behind) {
-      tile_on<S>(coming).prefetch(stages);
+      bringer.prefetch(tile_on<S>(coming), stages);
       prefetch_carries<S>(saved_coming, stages);
     }
     __pipeline_commit();
@@ -303,20 +303,20 @@ private:
     for (int number = begin; number != behind; number += step) {
       const stretch here = coming;
       saved_here = saved_coming;
-      if (shares) {
+      if (bringer.shares()) {
         __pipeline_wait_prior(0);
         threads.meet();
       }
       if (number + step != behind) {
         coming = place_of(range, std::int64_t{number + step} * length());
-        tile_on<S>(coming).prefetch(stages + (stage_bytes - stage));
+        bringer.prefetch(tile_on<S>(coming), stages + (stage_bytes - stage));
         saved_coming += saved_step;
         prefetch_carries<S>(saved_coming, stages + (stage_bytes - stage));
       }
       __pipeline_commit();
       auto now = tile_on<S>(here);
       __pipeline_wait_prior(1);
-      now.load(stages + stage);
+      bringer.load(now, stages + stage);
       const unsigned char* const carries = stages + stage;
       stage = stage_bytes - stage;
       states<group, C> before[runs];

@@ -243,12 +243,6 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
       if constexpr (!std::is_same_v<T, any_type>) {
         const auto& memory = this->thread.a.tensor[t];
         if (!memory.bound) return;
-        if constexpr (Place::can_share)
-          if (this->thread.a.shares_stages)
-            return this->template for_each_shared<T>(t, shared_address(stage + stage_offset<I>),
-                                                     [&](std::uint32_t to, bool exists, auto* at) {
-                                                       if (exists) copy_16_async(to, at);
-                                                     });
         if (!this->whole(t)) return;
         const std::uint32_t own = shared_address(stage + stage_offset<I> + own_in_stage<I>(0));
         for_each_place<T>(t, [&](int v, bool exists, auto* at) {
@@ -258,10 +252,57 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
       }
     });
   }
+  /// The same where the block's threads do that together (can_share), from where shared_sources says that
+  /// this thread's share of each operand lies.
+  struct sources {
+    static constexpr int count = size_of_list<walked_loads<group, S>>;
+    const unsigned char* of[count > 0 ? count : 1];
+  };
+  __device__ __forceinline__ sources shared_sources() const {
+    sources found;
+    for_each_index(sequence_of<walked_loads<group, S>>{}, [&]<int I>(index_constant<I>) {
+      constexpr int t = node_at<group, I>.target;
+      found.of[position_in<walked_loads<group, S>, I>] =
+          this->template shared_source<typename K::template element<t>>(t);
+    });
+    return found;
+  }
+  __device__ __forceinline__ void prefetch(unsigned char* stage, const sources& from) const {
+    const auto bring_all = [&]<bool Whole>(std::bool_constant<Whole>) {
+      for_each_index(sequence_of<walked_loads<group, S>>{}, [&]<int I>(index_constant<I>) {
+        constexpr int t = node_at<group, I>.target;
+        if (!tensor_at<group, t>.optional || this->thread.a.tensor[t].bound)
+          this->template bring<typename K::template element<t>, Whole>(
+              t, shared_address(stage + stage_offset<I>), from.of[position_in<walked_loads<group, S>, I>]);
+      });
+    };
+    if (this->is_whole())
+      bring_all(std::true_type{});
+    else
+      bring_all(std::false_type{});
+  }
+  /// Makes sources those of the next tile, in the order of the first sweep, or of the one before.
+  template <bool Back> __device__ __forceinline__ void move(sources& from) const {
+    for_each_index(sequence_of<walked_loads<group, S>>{}, [&]<int I>(index_constant<I>) {
+      const std::int64_t apart = this->thread.a.tile_apart[node_at<group, I>.target];
+      from.of[position_in<walked_loads<group, S>, I>] += Back ? -apart : apart;
+    });
+  }
   /// As load(), from a stage what prefetch brought there.
   __device__ __forceinline__ void load(const unsigned char* stage) {
     for_each_index(sequence_of<walked_loads<group, S>>{},
                    [&]<int I>(index_constant<I>) { load_one<I, true>(stage); });
+  }
+  /// The same of a tile that has all steps, where all threads brought it.
+  __device__ __forceinline__ void load_whole(const unsigned char* stage) {
+    for_each_index(sequence_of<walked_loads<group, S>>{}, [&]<int I>(index_constant<I>) {
+      using E = held_element<typename K::template element<node_at<group, I>.target>, C>;
+      if (is_left_out<I>()) return;
+#pragma unroll
+      for (int v = 0; v < vectors; ++v)
+        held_of<I>(loads).vector[v].load(
+            reinterpret_cast<const E*>(stage + stage_offset<I> + own_in_stage<I>(v)));
+    });
   }
   /// Has the exponentials of a tile of rows wait in its stage, in place of what was there
   /// (exponentials_wait); and takes them from there, each times a scale.
@@ -594,18 +635,22 @@ private:
   template <int I> static __device__ __forceinline__ int own_in_stage(int v) {
     return (v * Place::threads + static_cast<int>(threadIdx.x)) * vector_bytes<I>;
   }
+  /// Whether an operand is none of the call's: its elements are what is read in its place.
+  template <int I> __device__ __forceinline__ bool is_left_out() {
+    constexpr int t = node_at<group, I>.target;
+    if (!tensor_at<group, t>.optional || this->thread.a.tensor[t].bound) return false;
+    if constexpr (fallback_is_exact<I>)
+#pragma unroll
+      for (int v = 0; v < vectors; ++v) held_of<I>(loads).vector[v] = {};
+    return true;
+  }
   template <int I, bool Staged> __device__ __forceinline__ void load_one(const unsigned char* stage) {
     constexpr int t = node_at<group, I>.target;
     using T = typename K::template element<t>;
     using E = held_element<T, C>;
     auto& registers = held_of<I>(loads);
     const auto& memory = this->thread.a.tensor[t];
-    if (tensor_at<group, t>.optional && !memory.bound) {
-      if constexpr (fallback_is_exact<I>)
-#pragma unroll
-        for (int v = 0; v < vectors; ++v) registers.vector[v] = {};
-      return;
-    }
+    if (is_left_out<I>()) return;
     if (std::is_same_v<T, any_type> && is_floating(memory.type) && this->whole(t)) {
       if constexpr (std::is_same_v<T, any_type>)
         with_element<C>(memory.type, [&]<class Stored>(std::type_identity<Stored>) {
@@ -770,5 +815,45 @@ __device__ __forceinline__ void look_at(const lane_group<K, Lanes>& thread, std:
                                         bool exists, Uniforms& u, F&& f) {
   look<K, S, Anywhere, Lanes>(thread, position, exists).for_elements(u, f);
 }
+
+/// Has the tiles of a walk fetched one after the other, by each thread for itself or, where a strip's threads
+/// share their stages, by all together: a stage is then there when all have waited for it, and free when all
+/// have read it.
+template <class Tile, bool CanShare, bool Back> class tile_bringer {
+public:
+  __device__ __forceinline__ tile_bringer(bool shares, const Tile& first) : shares_(CanShare && shares) {
+    if constexpr (holds)
+      if (shares_) from_ = first.shared_sources();
+  }
+  __device__ __forceinline__ bool shares() const { return shares_; }
+  __device__ __forceinline__ void prefetch(const Tile& coming, unsigned char* stage) {
+    if constexpr (CanShare)
+      if (shares_) {
+        if constexpr (holds) {
+          coming.prefetch(stage, from_);
+          coming.template move<Back>(from_);
+        } else {
+          coming.prefetch(stage, coming.shared_sources());
+        }
+        return;
+      }
+    coming.prefetch(stage);
+  }
+
+  __device__ __forceinline__ void load(Tile& now, const unsigned char* stage) const {
+    if constexpr (CanShare)
+      if (shares_ && now.has_all()) return now.load_whole(stage);
+    now.load(stage);
+  }
+
+private:
+  /// From tile to tile, where that takes few registers. (Decayed sums' gradient, a decay for each element,
+  /// has three operands: 0.74 of a copy if all are held, for others spill.)
+  static constexpr bool holds = CanShare && Tile::sources::count <= 2;
+
+  bool shares_;
+  struct none {};
+  std::conditional_t<holds, typename Tile::sources, none> from_;
+};
 
 }  // namespace scandsl::cuda_detail

@@ -60,8 +60,12 @@ template <class K> struct tile_policy {
                                           : !is_map          ? cuda_strip_policy::held_words
                                           : hoists           ? cuda_strip_policy::held_words_of_hoisting_maps
                                                              : cuda_strip_policy::held_words_of_maps;
+  /// Scans of one sweep, of types that are known.
+  static constexpr bool scans = is_typed && !several_sweeps && !is_map && !reduces;
   static constexpr int strip_lanes = [] {
-    int lanes = several_sweeps ? std::min(width, cuda_strip_policy::lanes_of_sweeps) : width;
+    int lanes = several_sweeps ? std::min(width, cuda_strip_policy::lanes_of_sweeps)
+                : scans        ? std::max(1, cuda_strip_policy::bytes_of_scans / smallest_element)
+                               : width;
     while (turns && is_typed && lanes > 2 &&
            lanes * cuda_strip_policy::steps_of_turns * step_bytes > 4 * strip_held_words)
       lanes /= 2;
@@ -71,16 +75,17 @@ template <class K> struct tile_policy {
     return lanes;
   }();
   static constexpr int strip_steps = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::clamp(
-      std::min(4 * strip_held_words / ((several_sweeps || turns ? strip_lanes : width) * step_bytes),
+      std::min(4 * strip_held_words / ((several_sweeps || scans || turns ? strip_lanes : width) * step_bytes),
                unrolled_steps(strip_lanes)),
       2,
       several_sweeps       ? cuda_strip_policy::steps_of_sweeps
+      : scans              ? cuda_strip_policy::steps_of_scans
       : is_typed || is_map ? cuda_strip_policy::most_steps
                            : cuda_strip_policy::steps_of_other_types))));
   static constexpr int strip_threads = is_map            ? cuda_strip_policy::threads_of_maps
                                        : several_sweeps  ? cuda_strip_policy::threads_of_sweeps
-                                       : state_words > 1 ? 128
-                                                         : 256;
+                                       : scans || state_words > 1 ? 128
+                                                                  : 256;
   /// Of rows that share what is computed for them; 0: they have nothing to share.
   static constexpr int repeat_vectors = [] {
     const int shared =

@@ -110,7 +110,8 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
       return threads.template tile_at<0>(
           thread, stretch::after(thread.low, thread.high, steps, length, a.reversed[0]), a.reversed[0]);
     };
-    if (extent > 0) tile_after(0).prefetch(stages);
+    tile_bringer<tile_type, Arrangement::place::can_share, false> bringer(a.shares_stages, tile_after(0));
+    if (extent > 0) bringer.prefetch(tile_after(0), stages);
     __pipeline_commit();
     find_carries();
     thread.load_still();
@@ -121,11 +122,15 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
     for (int run = 0; run < runs; ++run) set_identity<group, scans_in<group, 0>>(sums[run]);
 #pragma unroll 1
     for (std::int64_t at = 0; at < extent; at += length) {
-      if (at + length < extent) tile_after(at + length).prefetch(stages + (stage_bytes - stage));
+      if (bringer.shares()) {
+        __pipeline_wait_prior(0);
+        threads.meet();
+      }
+      if (at + length < extent) bringer.prefetch(tile_after(at + length), stages + (stage_bytes - stage));
       __pipeline_commit();
       auto now = tile_after(at);
       __pipeline_wait_prior(1);
-      now.load(stages + stage);
+      bringer.load(now, stages + stage);
       stage = stage_bytes - stage;
       if constexpr (joins_once) {
         base::template add_tile<0>(now, sums);
