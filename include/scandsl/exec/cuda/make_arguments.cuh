@@ -35,7 +35,8 @@ template <class K, class A> access access_mode(const cuda_kernel_plan& plan, con
 /// Whether a strip's threads may bring what its sweeps read of a tile together: each row 16 bytes at a time.
 template <class K, class A> bool shares_stages(const A& a) {
   using policy = tile_policy<K>;
-  if (!policy::streams || policy::reduces || a.along_rows || a.walk_dimensions != 1) return false;
+  if (!policy::streams || !shares_tiles<typename K::group> || a.along_rows || a.walk_dimensions != 1)
+    return false;
   const std::int64_t lanes = std::int64_t{a.lane_threads} * policy::strip_lanes;
   if (a.lane_dimensions == 0 || a.inner_extent % lanes != 0) return false;
   bool shares = true, has_use = false;  // of threads' own accesses some are of less than 16 bytes

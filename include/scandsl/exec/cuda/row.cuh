@@ -126,6 +126,9 @@ struct row {
     }
   };
 
+  static __device__ __forceinline__ int tile_steps(const typename K::arguments& a) {
+    return tile_steps(a.lane_threads);
+  }
   static constexpr __host__ __device__ int tile_steps(int lane_threads) {
     return lane_threads * Vectors * Width;
   }

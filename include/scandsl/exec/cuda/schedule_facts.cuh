@@ -75,6 +75,11 @@ template <class Group> constexpr bool find_only_reduces(int s) {
   return find_last<Group>(s);
 }
 template <class Group, int S> inline constexpr bool only_reduces = find_only_reduces<Group>(S);
+/// Whether a strip's threads may bring its tiles together, for each one's own accesses are of few bytes: of
+/// scans, and where there are several sweeps.
+template <class Group>
+inline constexpr bool shares_tiles = sweep_count<Group> > 1 ||
+                                     (scan_count<Group> > 0 && !only_reduces<Group, 0>);
 
 /// Whether store i is made behind the last sweep.
 template <class Group> constexpr bool stored_once(int i) {

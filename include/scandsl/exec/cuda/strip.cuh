@@ -41,7 +41,7 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
     static constexpr int runs = Lanes, length = Steps, vectors = Steps, width = Lanes, threads = Threads,
                          lane_count = Lanes;
     static constexpr bool can_flip = false, vector_is_step = true, rolled = Rolled,
-                          can_share = sweep_count<group> > 1 || !only_reduces<group, 0>, repeats = false, ragged = false;
+                          can_share = shares_tiles<group>, repeats = false, ragged = false;
     static constexpr __device__ __forceinline__ int run_of(int, int e) { return e; }
     static constexpr __device__ __forceinline__ int step_of(int v, int) { return v; }
     static constexpr __device__ __forceinline__ int vector_of(int, int step) { return step; }
@@ -91,8 +91,8 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
       /// further on (shares_stages).
       __device__ __forceinline__ std::uint32_t in_stage(const typename K::arguments& a) const {
         const int step = row & (Steps - 1), segment = row >> std::countr_zero(static_cast<unsigned>(Steps));
-        return static_cast<std::uint32_t>(
-            (step * Threads + (segment << a.log2_lane_threads)) * vector + piece * 16);
+        return static_cast<std::uint32_t>((step * Threads + (segment << a.log2_lane_threads)) * vector +
+                                          piece * 16);
       }
     };
     template <class T> __device__ __forceinline__ const unsigned char* shared_source(int t) const {
@@ -117,9 +117,7 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
       });
     }
     /// Whether the tile has all steps.
-    __device__ __forceinline__ bool is_whole() const {
-      return of_tile.steps == tile_steps(thread.a.lane_threads);
-    }
+    __device__ __forceinline__ bool is_whole() const { return of_tile.steps == tile_steps(thread.a); }
     __device__ __forceinline__ element_path path(int t) const {
       return {thread.place[t],
               position(0, 0),
@@ -132,6 +130,9 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
 
   static constexpr __host__ __device__ int tile_steps(int lane_threads) {
     return quotient_of_powers(threads, lane_threads) * Steps;
+  }
+  static __device__ __forceinline__ int tile_steps(const typename K::arguments& a) {
+    return (threads * Steps) >> a.log2_lane_threads;
   }
   /// Elements of shared memory in which warps exchange states, twice.
   static constexpr int exchange_elements(int lane_threads) {
@@ -296,8 +297,8 @@ private:
   static constexpr int most_bundles = Threads / 32;
   template <class Holder, bool Framed>
   static constexpr bool takes_all =
-      most_bundles <= 4 && most_bundles * Lanes * component_count<group, Holder, Framed> <=
-                               cuda_strip_policy::joined_states;
+      most_bundles <= 4 &&
+      most_bundles * Lanes * component_count<group, Holder, Framed> <= cuda_strip_policy::joined_states;
   /// `before` becomes what the first `rank` bundles make together (if there are any), `total` what all do.
   template <class Holder, bool Framed>
   __device__ __forceinline__ void add_bundles(int rank, const states<group, C> (&like)[Lanes],

@@ -208,7 +208,7 @@ private:
   struct stretch_of_lanes {
     std::int64_t low, high, tiles, first_slot;
   };
-  __device__ __forceinline__ int length() const { return Arrangement::tile_steps(a.lane_threads); }
+  __device__ __forceinline__ int length() const { return Arrangement::tile_steps(a); }
   __device__ __forceinline__ std::int64_t tiles_of(std::int64_t steps) const {
     return (steps + length() - 1) / length();
   }

@@ -702,6 +702,7 @@ private:
       const E* const first = static_cast<const E*>(memory.data) + begin_of(t, path);
       const E* const end = static_cast<const E*>(memory.data) + memory.extent;
       E other{};
+      constexpr int called_vectors = std::min(vectors, std::max(2, called_bytes / vector_bytes<I>));
 #pragma unroll
       for (int v = 0; v < vectors; v += called_vectors) {
         const auto some =
@@ -715,8 +716,8 @@ private:
     }
   }
 
-  /// Vectors that a call reads: what it gives is in registers where others are held.
-  static constexpr int called_vectors = std::min(vectors, 2);
+  /// What a call reads, if that is two vectors: what it gives is in registers where others are held.
+  static constexpr int called_bytes = 32;
   /// Of a walk of one dimension: where the elements of a path begin, how far apart they are, and how far it
   /// is from vector to vector.
   __device__ __forceinline__ std::int64_t begin_of(int t, const element_path& path) const {

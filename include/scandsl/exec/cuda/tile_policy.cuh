@@ -82,8 +82,8 @@ template <class K> struct tile_policy {
       : scans              ? cuda_strip_policy::steps_of_scans
       : is_typed || is_map ? cuda_strip_policy::most_steps
                            : cuda_strip_policy::steps_of_other_types))));
-  static constexpr int strip_threads = is_map            ? cuda_strip_policy::threads_of_maps
-                                       : several_sweeps  ? cuda_strip_policy::threads_of_sweeps
+  static constexpr int strip_threads = is_map                     ? cuda_strip_policy::threads_of_maps
+                                       : several_sweeps           ? cuda_strip_policy::threads_of_sweeps
                                        : scans || state_words > 1 ? 128
                                                                   : 256;
   /// Of rows that share what is computed for them; 0: they have nothing to share.

@@ -104,7 +104,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
     auto& thread = threads.thread;
     threads.template find<true>(blockIdx.x, thread);
     unsigned char* const stages = shared + base::exchange_bytes(a.lane_threads);
-    const int length = Arrangement::tile_steps(a.lane_threads);
+    const int length = Arrangement::tile_steps(a);
     const std::int64_t extent = range_extent();
     const auto tile_after = [&](std::int64_t steps) {
       return threads.template tile_at<0>(
@@ -149,7 +149,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
   /// what it computes from step `written_from` on.
   __device__ __forceinline__ void walk_range(std::int64_t low, std::int64_t high, std::int64_t extent,
                                              std::int64_t from, std::int64_t written_from = 0) {
-    const int length = Arrangement::tile_steps(a.lane_threads);
+    const int length = Arrangement::tile_steps(a);
 #pragma unroll 1
     for (std::int64_t at = from; at < extent; at += length) {
       auto now = threads.template tile_at<0, true>(
@@ -265,7 +265,7 @@ private:
   template <bool Total, class Tile, class IsFirst>
   __device__ __forceinline__ bool process(Tile& now, std::int64_t at, IsFirst first, bool writes = true) {
     if (Tile::has_parts && uses_last<group> && !only_reduces<group, 0> && a.last_wanted &&
-        now.of_tile.steps < Arrangement::tile_steps(a.lane_threads))
+        now.of_tile.steps < Arrangement::tile_steps(a))
       return false;
     states<group, C> before[runs];
     if (!base::template scan_fast<0, Total, false>(now, before, first)) return false;
