@@ -557,6 +557,29 @@ TEST_CASE("few lanes of several sweeps, in pieces", "[cuda][rows]") {
   }
 }
 
+TEST_CASE("strips whose threads bring tiles together", "[cuda][rows]") {
+  // Lanes of a block's width, and a few more than that; a tile, one that lacks steps, and one step more.
+  for (const std::int64_t lanes : {8192, 8200, 16448})
+    for (const std::int64_t steps : {64, 129, 300})
+      for (const double backwards : {0.0, 1.0}) {
+        CAPTURE(lanes, steps, backwards);
+        const row_operands plain{lanes, steps, data::plain};
+        for (const double exclusive : {0.0, 1.0}) {
+          const how along{backwards, exclusive, 0, true};
+          CHECK(error_of<long_log, bfloat16>({lanes, steps, data::rising}, along) < 0x1p-8);
+          CHECK(error_of<long_log, float>({lanes, steps, data::masked}, along) < 1e-5);
+          CHECK(error_of<long_decay, bfloat16>(plain, along) < 0x1p-7);
+        }
+        // Rows of 128 bytes, and of 256 with a decay's.
+        const how mixed{.backwards = backwards, .strided = true, .float_decays = true};
+        CHECK(error_of<long_decay, bfloat16>(plain, mixed) < 0x1p-7);
+        CHECK(error_of<log_gradient, bfloat16>(plain, {.backwards = backwards, .strided = true}) <
+              log_gradient_error<bfloat16>(data::plain, steps));
+        CHECK(error_of<decay_gradient, bfloat16>(plain, {.backwards = backwards, .strided = true}) <
+              decay_gradient_error);
+      }
+}
+
 TEST_CASE("narrow strips", "[cuda][rows]") {
   // Of 16 bytes, of 32 and of 64, of one tile and of several; vectors of lanes that are full and that are
   // not.

@@ -80,6 +80,7 @@ template <class K> struct tile_policy {
       2,
       several_sweeps       ? cuda_strip_policy::steps_of_sweeps
       : scans              ? cuda_strip_policy::steps_of_scans
+      : is_map&& hoists    ? cuda_strip_policy::steps_of_hoisting_maps
       : is_typed || is_map ? cuda_strip_policy::most_steps
                            : cuda_strip_policy::steps_of_other_types))));
   static constexpr int strip_threads = is_map                     ? cuda_strip_policy::threads_of_maps
