@@ -558,26 +558,37 @@ TEST_CASE("few lanes of several sweeps, in pieces", "[cuda][rows]") {
 }
 
 TEST_CASE("strips whose threads bring tiles together", "[cuda][rows]") {
-  // Lanes of a block's width, and a few more than that; a tile, one that lacks steps, and one step more.
-  for (const std::int64_t lanes : {8192, 8200, 16448})
-    for (const std::int64_t steps : {64, 129, 300})
+  // Lanes that are whole blocks' (so many that strips are not narrow), and eight more, which each thread
+  // brings for itself; of tiles of 64 or 128 steps, several with one step more, and several of which the last
+  // lacks some.
+  for (const std::int64_t lanes : {16448, 16456})
+    for (const std::int64_t steps : {129, 300})
       for (const double backwards : {0.0, 1.0}) {
         CAPTURE(lanes, steps, backwards);
         const row_operands plain{lanes, steps, data::plain};
-        for (const double exclusive : {0.0, 1.0}) {
-          const how along{backwards, exclusive, 0, true};
-          CHECK(error_of<long_log, bfloat16>({lanes, steps, data::rising}, along) < 0x1p-8);
-          CHECK(error_of<long_log, float>({lanes, steps, data::masked}, along) < 1e-5);
-          CHECK(error_of<long_decay, bfloat16>(plain, along) < 0x1p-7);
-        }
+        const how along{.backwards = backwards, .strided = true};
+        CHECK(error_of<long_log, bfloat16>({lanes, steps, data::rising}, along) < 0x1p-8);
+        CHECK(error_of<long_log, float>({lanes, steps, data::masked}, along) < 1e-5);
+        CHECK(error_of<long_decay, bfloat16>(plain, along) < 0x1p-7);
+        const how over_x{.backwards = backwards, .strided = true, .in_place = true};
+        CHECK(error_of<long_log, bfloat16>({lanes, steps, data::rising}, over_x) < 0x1p-8);
         // Rows of 128 bytes, and of 256 with a decay's.
         const how mixed{.backwards = backwards, .strided = true, .float_decays = true};
         CHECK(error_of<long_decay, bfloat16>(plain, mixed) < 0x1p-7);
-        CHECK(error_of<log_gradient, bfloat16>(plain, {.backwards = backwards, .strided = true}) <
+        // Exclusive, with a state before and with and without one behind.
+        for (const bool with_end : {false, true})
+          CHECK(error_of<long_carried, bfloat16>(plain, {backwards, 1, 0, true, false, with_end}) < 0x1p-8);
+        CHECK(error_of<log_gradient, bfloat16>(plain, along) <
               log_gradient_error<bfloat16>(data::plain, steps));
-        CHECK(error_of<decay_gradient, bfloat16>(plain, {.backwards = backwards, .strided = true}) <
-              decay_gradient_error);
+        CHECK(error_of<decay_gradient, bfloat16>(plain, along) < decay_gradient_error);
       }
+  // Chunks that are lanes of their own, of several tiles, the last one shorter.
+  for (const double backwards : {0.0, 1.0}) {
+    CAPTURE(backwards);
+    const how in_chunks{.backwards = backwards, .chunk = 400, .strided = true};
+    CHECK(error_of<long_chunks, float>({8192, 1001, data::plain}, in_chunks) < 1e-4);
+    CHECK(error_of<gradient_in_chunks, float>({8192, 1001, data::plain}, in_chunks) < decay_gradient_error);
+  }
 }
 
 TEST_CASE("narrow strips", "[cuda][rows]") {

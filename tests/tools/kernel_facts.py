@@ -60,9 +60,24 @@ WARPS = [
     ("* walk", 12),  # which may have strips alone
     ("*", 16),  # two blocks of 256 threads
 ]
-# Shares of the bytes that are read and written 16 at a time, at least. The first line that fits counts; where
-# none does, any share above 0 will do.
+# Scans of one sweep: along strips a thread's accesses are of 8 bytes, or a block brings 16 at a time.
+SHORT = [
+    "logcumsumexp * strip*",
+    "decayed_sum * strip*",
+    "decayed_sum.program_per_lane * strip*",
+    "chunk_cumsum_decay * strip*",
+]
+# Shares of the bytes that are read and written 16 at a time, or of SHORT ones 8, at least. The first line
+# that fits counts; where none does, any share above 0 will do.
 SHARES = [
+    # A thread's other accesses are those of lanes that vectors do not reach.
+    ("logcumsumexp * strip*", 0.7, 0.6),
+    ("decayed_sum * piece strip*", 0.65, 0.4),
+    ("decayed_sum.program_per_lane * piece strip*", 0.65, 0.4),
+    ("decayed_sum * strip*", 0.7, 0.8),
+    ("chunk_cumsum_decay * strip*", 0.75, 0.75),
+    # What is once a thread is read as much as its four steps.
+    ("md_lrpe_cosine * one_tile strip<8*", 0.45, 0.9),
     # Programs of several sweeps: two lanes a thread and many steps, for each sweep joins the threads. Whole
     # blocks bring their operands together, 16 bytes a copy.
     ("* strip<2, *", 0.2, 0.0),
@@ -116,7 +131,7 @@ SPILLS = [
     ("linear_cross_entropy*", 12),
 ]
 # Instructions an element of kernels of the sample: those of the shortest loop that brings elements from
-# global memory, or of all of a kernel that has none. (All that is written there, seldom gone through or not.)
+# global memory, and has one for each at least, or of all of a kernel that has none. (All that is written there, seldom gone through or not.)
 # Of staged rows those of all innermost loops that bring elements from there or from shared memory.
 # The counts are nvcc 13.0's, written by --record, and may be off by a twelfth.
 COUNTS = Path(__file__).resolve().parents[1] / "golden/kernel_instructions.json"
@@ -150,10 +165,15 @@ class Kernel:
     spills: int = 0  # ... that write it
     bytes_read: int = 0  # of global memory, by a thread that takes each instruction once
     bytes_written: int = 0
-    wide_bytes_read: int = 0  # ... 16 at a time or more
+    wide_bytes_read: int = 0  # ... by accesses of full width
     wide_bytes_written: int = 0
     instructions: int = 0  # of the shortest loop that brings elements, or of all
     elements: int = 0  # that a thread holds of a tile; 0 where there are no tiles
+
+    @property
+    def access(self) -> int:
+        """Bytes of an access of full width."""
+        return 8 if any(fnmatchcase(self.name, pattern) for pattern in SHORT) else 16
 
     @property
     def per_element(self) -> float:
@@ -232,30 +252,32 @@ def count(kernel: Kernel, base: str, *modifiers: str) -> None:
     width = next((WIDTHS[each] for each in modifiers if each in WIDTHS), 4)
     if base in ("LDG", "LDGSTS"):
         kernel.bytes_read += width
-        kernel.wide_bytes_read += width if width == 16 else 0
+        kernel.wide_bytes_read += width if width >= kernel.access else 0
     elif base == "STG":
         kernel.bytes_written += width
-        kernel.wide_bytes_written += width if width == 16 else 0
+        kernel.wide_bytes_written += width if width >= kernel.access else 0
 
 
 @dataclass
 class Code:
     """A kernel's own instructions: which bring elements, and where loops are."""
 
+    access: int = 16  # bytes of an access that brings some
     brings: list = field(default_factory=list)
     holds: list = field(default_factory=list)  # ... or read them in shared memory
     labels: dict = field(default_factory=dict)  # the instruction that a label is in front of
     loops: list = field(default_factory=list)  # from which instruction to which, the last one included
 
     def add(self, instruction: str, branch: Optional[re.Match]) -> None:
-        self.brings.append(re.match(r"(LDG|LDGSTS)\b", instruction) is not None and "128" in instruction)
+        wide = any(WIDTHS.get(each, 0) >= self.access for each in instruction.split("."))
+        self.brings.append(re.match(r"(LDG|LDGSTS)\b", instruction) is not None and wide)
         self.holds.append(re.match(r"(LDGSTS|LDS)\b", instruction) is not None and "128" in instruction)
         if branch and branch[1] in self.labels:
             self.loops.append((self.labels[branch[1]], len(self.brings)))
 
-    def instructions_of_loop(self) -> int:
+    def instructions_of_loop(self, least: int) -> int:
         loops = [(end - begin) for begin, end in self.loops if any(self.brings[begin:end])]
-        return min(loops, default=len(self.brings))
+        return min((each for each in loops if each >= least), default=len(self.brings))
 
     def instructions_of_stage(self) -> int:
         loops = {}  # the shortest of those that begin at one place
@@ -278,7 +300,8 @@ def read_code(listing: str, kernels: dict) -> None:
     for line in listing.splitlines():
         if match := SECTION.match(line):
             symbol, in_text, own = match[2], match[1] == "text", True
-            kernel, code = kernels.get(symbol), Code()
+            kernel = kernels.get(symbol)
+            code = Code(16 if kernel is None else kernel.access)
             if kernel is not None and in_text:
                 codes[symbol] = code
         elif kernel is None:
@@ -298,8 +321,12 @@ def read_code(listing: str, kernels: dict) -> None:
             count(kernel, *match[1].split("."))
             code.add(match[1], BRANCH.search(line))
     for symbol, each in codes.items():
-        staged = kernels[symbol].name.endswith(" staged")
-        kernels[symbol].instructions = each.instructions_of_stage() if staged else each.instructions_of_loop()
+        kernel = kernels[symbol]
+        kernel.instructions = (
+            each.instructions_of_stage()
+            if kernel.name.endswith(" staged")
+            else each.instructions_of_loop(kernel.elements)
+        )
 
 
 
@@ -381,7 +408,7 @@ def complaints_of_code(kernel: Kernel) -> Iterator[str]:
     reads, writes = first_of(SHARES, kernel) or (1e-9, 1e-9)
     for share, least, what in ((kernel.read_share, reads, "read"), (kernel.write_share, writes, "write")):
         if share < least:
-            text = f"{what} of 16 bytes"
+            text = f"{what} of {kernel.access} bytes"
             yield f"no {text}" if share == 0 else f"{text}: {share:.2f} of the bytes; at least {least}"
 
 
@@ -407,7 +434,7 @@ def main(extent: str, *files: str) -> int:
         print(
             f"{kernel.name:66} {kernel.registers:3} registers, {kernel.warps:2} warps, "
             f"{kernel.spills:3} spills, {kernel.refills:3} refills, "
-            f"16 bytes at a time: {kernel.read_share:.2f} of reads, {kernel.write_share:.2f} of writes, "
+            f"{kernel.access} bytes at a time: {kernel.read_share:.2f} of reads, {kernel.write_share:.2f} of writes, "
             f"{kernel.per_element:.2f} instructions an element"
         )
     if extent == "--record":

@@ -43,6 +43,8 @@ template <class K, class A> bool shares_stages(const A& a) {
   for_each_index(sequence_of<walked_loads<typename K::group, all_sweeps>>{}, [&]<int I>(index_constant<I>) {
     const int t = node_at<typename K::group, I>.target;
     const tensor_argument& memory = a.tensor[t];
+    // Of what is not bound threads have shares, too, which nobody brings.
+    shares = shares && lanes * static_cast<int>(sizeof(typename K::template element<t>)) % 16 == 0;
     if (!memory.bound) return;
     const auto size = static_cast<std::int64_t>(size_of(memory.type));
     const auto fits = [&](std::int64_t elements) { return elements * size % 16 == 0; };

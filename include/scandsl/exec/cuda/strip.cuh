@@ -3,9 +3,9 @@
 #include "scandsl/exec/cuda/tile.cuh"
 
 /// The arrangement for lanes that lie side by side in memory (the scanned axis is strided): a thread holds
-/// `Lanes` neighbouring lanes, read with one access, and `Steps` consecutive steps of each.
+/// `Lanes` neighbouring lanes, a vector, and `Steps` consecutive steps of each.
 ///
-///              lanes, 16 bytes a thread
+///              lanes, a vector a thread
 ///            thread 0   thread 1  ...  lane_threads - 1
 ///   steps  +----------+----------+---
 ///   0..R-1 | t0       | t1       |      segment 0

@@ -281,8 +281,8 @@ private:
   }
   template <int S, bool Back>
   __device__ __forceinline__ bool stream_sweep(const stretch_of_lanes& range, const tiles_to_do& to_do) {
-    // (Asked of what the kernel is told at each tile, as places are found from its number: what is held from
-    // tile to tile takes registers, of which gradients along strips have none left.)
+    // (Asked of what the kernel is told at each tile: what is held from tile to tile takes registers, of
+    // which gradients along strips have none left but for the places of two operands.)
     const auto writes = [&] { return !streams_pieces || !base::template folds_piece<S>(); };
     unsigned char* const stages = first_stage();
     const int begin = Back ? to_do.first + to_do.count - 1 : to_do.first,

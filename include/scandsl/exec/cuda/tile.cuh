@@ -135,7 +135,10 @@ template <class Tile, bool Keeps = true> struct replayed_run {
 ///                       access reaches each
 ///   path(t)             else
 ///   ragged              steps are masked, though a vector is none
-///   can_share           whether the block's threads may bring what a stage holds together
+///   can_share           whether the block's threads may bring what a stage holds together: then
+///   shared_source<T>(t) where the thread's share of tensor t begins, of elements T,
+///   bring<T, Whole>(..) has it brought, and
+///   is_whole()          says whether the tile has all steps
 ///   flipped()           whether a vector's elements then lie in memory the other way round (can_flip: ever)
 template <class K, int S, class Place, bool Anywhere> struct tile : Place {
   using group = typename K::group;
@@ -228,7 +231,7 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
   }
 
   /// A stage: shared memory for what a block's threads hold of one tile, each thread's vectors where it alone
-  /// writes and reads them, or where they share it, as in memory.
+  /// reads them, whoever brings them.
   static constexpr int stage_bytes = [] {
     int bytes = 0;
     for_each_index(sequence_of<walked_loads<group, S>>{},
@@ -702,7 +705,8 @@ private:
       const E* const first = static_cast<const E*>(memory.data) + begin_of(t, path);
       const E* const end = static_cast<const E*>(memory.data) + memory.extent;
       E other{};
-      constexpr int called_vectors = std::min(vectors, std::max(2, called_bytes / vector_bytes<I>));
+      constexpr int called_vectors =
+          std::min(vectors, shares_tiles<group> ? std::max(2, called_bytes / vector_bytes<I>) : 2);
 #pragma unroll
       for (int v = 0; v < vectors; v += called_vectors) {
         const auto some =
@@ -716,7 +720,8 @@ private:
     }
   }
 
-  /// What a call reads, if that is two vectors: what it gives is in registers where others are held.
+  /// What a call reads of short vectors, else two vectors: what it gives is in registers where others are
+  /// held.
   static constexpr int called_bytes = 32;
   /// Of a walk of one dimension: where the elements of a path begin, how far apart they are, and how far it
   /// is from vector to vector.

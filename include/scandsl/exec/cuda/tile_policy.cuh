@@ -47,7 +47,7 @@ template <class K> struct tile_policy {
   static constexpr int unrolled_steps(int elements) {
     return std::max(1, cuda_strip_policy::unrolled_work / (elements * work));
   }
-  /// Elements of a vector: 16 bytes; in a strip fewer, where many lanes' states would not fit in registers.
+  /// Elements of 16 bytes: a row's vector. A strip's may be fewer (strip_lanes).
   static constexpr int width = 16 / smallest_element;
   static constexpr bool is_map = group::plan.sweeps == 1 && scan_count<group> == 0;
   static constexpr bool reduces = group::plan.sweeps == 1 && only_reduces<group, 0>;
