@@ -131,7 +131,8 @@ SPILLS = [
     ("linear_cross_entropy*", 12),
 ]
 # Instructions an element of kernels of the sample: those of the shortest loop that brings elements from
-# global memory, and has one for each at least, or of all of a kernel that has none. (All that is written there, seldom gone through or not.)
+# global memory, and has one for each at least, or of all of a kernel that has none. (All that is written
+# there, seldom gone through or not.)
 # Of staged rows those of all innermost loops that bring elements from there or from shared memory.
 # The counts are nvcc 13.0's, written by --record, and may be off by a twelfth.
 COUNTS = Path(__file__).resolve().parents[1] / "golden/kernel_instructions.json"
@@ -434,7 +435,8 @@ def main(extent: str, *files: str) -> int:
         print(
             f"{kernel.name:66} {kernel.registers:3} registers, {kernel.warps:2} warps, "
             f"{kernel.spills:3} spills, {kernel.refills:3} refills, "
-            f"{kernel.access} bytes at a time: {kernel.read_share:.2f} of reads, {kernel.write_share:.2f} of writes, "
+            f"{kernel.access} bytes at a time: {kernel.read_share:.2f} of reads, "
+            f"{kernel.write_share:.2f} of writes, "
             f"{kernel.per_element:.2f} instructions an element"
         )
     if extent == "--record":
