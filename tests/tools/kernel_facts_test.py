@@ -148,19 +148,35 @@ class Written(unittest.TestCase):
                 code.add(instruction.split()[0], to and kernel_facts.BRANCH.search(f"BRA `({to})"))
 
         add(2, "LDG.E.128 R0")
-        self.assertEqual(code.instructions_of_loop(), 2)  # no loop: all
+        self.assertEqual(code.instructions_of_loop(least=1), 2)  # no loop: all
         loops = [(".L_1", "LDG.E.128 R0", 9), (".L_2", "LDGSTS.E.128", 5), (".L_3", "LDG.E", 3)]
         for label, instruction, count in loops:
             code.labels[label] = len(code.brings)
             add(1, instruction)
             add(count - 2)
             add(1, "BRA", label)
-        self.assertEqual(code.instructions_of_loop(), 5)  # the third brings four bytes at a time
+        self.assertEqual(code.instructions_of_loop(least=1), 5)  # the third brings four bytes at a time
+        self.assertEqual(code.instructions_of_loop(least=5), 5)
+        self.assertEqual(code.instructions_of_loop(least=6), 9)  # the second brings, and does nothing with it
         code.labels[".L_4"] = len(code.brings)
         add(1, "LDS.128 R0")
         add(1)
         add(1, "BRA", ".L_4")
         self.assertEqual(code.instructions_of_stage(), 5 + 3)  # of staged rows both loops
+
+    def test_scans_along_strips_have_accesses_of_eight_bytes(self):
+        for name, access in [
+            ("logcumsumexp float stream strip<2, 16, 128>", 8),
+            ("logcumsumexp.gradient_program bfloat16 stream strip<2, 16, 128>", 16),
+            ("logcumsumexp bfloat16 stream row<8, 4, 0>", 16),
+        ]:
+            kernel = self.kernel(name=name, bytes_read=0, wide_bytes_read=0)
+            for width in ("128", "64", "U16"):
+                kernel_facts.count(kernel, "LDG", "E", width)
+            self.assertEqual((kernel.bytes_read, kernel.wide_bytes_read), (26, 24 if access == 8 else 16))
+            code = kernel_facts.Code(kernel.access)
+            code.add("LDG.E.64", None)
+            self.assertEqual(code.brings, [access == 8])
 
     def test_tables(self):
         pattern, most = kernel_facts.SPILLS[0]
