@@ -303,10 +303,7 @@ private:
     for (int number = begin; number != behind; number += step) {
       const stretch here = coming;
       saved_here = saved_coming;
-      if (bringer.shares()) {
-        __pipeline_wait_prior(0);
-        threads.meet();
-      }
+      bringer.wait_for_shared(threads);
       if (number + step != behind) {
         coming = place_of(range, std::int64_t{number + step} * length());
         bringer.prefetch(tile_on<S>(coming), stages + (stage_bytes - stage));

@@ -832,6 +832,13 @@ public:
       if (shares_) from_ = first.shared_sources();
   }
   __device__ __forceinline__ bool shares() const { return shares_; }
+  /// Waits, before the next tile is asked for, until all have brought their share of this one, and read the
+  /// one before. (Of its own each thread waits for what it brought.)
+  template <class Threads> __device__ __forceinline__ void wait_for_shared(Threads& threads) const {
+    if (!shares_) return;
+    __pipeline_wait_prior(0);
+    threads.meet();
+  }
   __device__ __forceinline__ void prefetch(const Tile& coming, unsigned char* stage) {
     if constexpr (CanShare)
       if (shares_) {

@@ -61,7 +61,7 @@ template <class K> struct tile_policy {
                                           : hoists           ? cuda_strip_policy::held_words_of_hoisting_maps
                                                              : cuda_strip_policy::held_words_of_maps;
   /// Scans of one sweep, of types that are known.
-  static constexpr bool scans = is_typed && !several_sweeps && !is_map && !reduces;
+  static constexpr bool scans = is_typed && !several_sweeps && shares_tiles<group>;
   static constexpr int strip_lanes = [] {
     int lanes = several_sweeps ? std::min(width, cuda_strip_policy::lanes_of_sweeps)
                 : scans        ? std::max(1, cuda_strip_policy::bytes_of_scans / smallest_element)

@@ -122,10 +122,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
     for (int run = 0; run < runs; ++run) set_identity<group, scans_in<group, 0>>(sums[run]);
 #pragma unroll 1
     for (std::int64_t at = 0; at < extent; at += length) {
-      if (bringer.shares()) {
-        __pipeline_wait_prior(0);
-        threads.meet();
-      }
+      bringer.wait_for_shared(threads);
       if (at + length < extent) bringer.prefetch(tile_after(at + length), stages + (stage_bytes - stage));
       __pipeline_commit();
       auto now = tile_after(at);
