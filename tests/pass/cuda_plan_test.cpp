@@ -480,6 +480,34 @@ TEST_CASE("a select on a flag moves below the functions that both sides share", 
   CHECK(sink_selects(q) == q);
 }
 
+TEST_CASE("what a flag chose is what it chooses once more", "[pass]") {
+  // As in the gradient of a decay that may be given as a logarithm.
+  constexpr auto chosen = select(flag != 0.0, exp(w(n)), w(n));
+  static constexpr program p = op<"scaled">(
+      out<"y">(b, n) = x(b, n) + chosen, out<"z">(b, n) = select(flag != 0.0, x(b, n) * exp(w(n)), x(b, n)));
+  const program q = sink_selects(p);
+  const auto users_of_exponentials = [](const program& of) {
+    std::vector<node> users;
+    for (const node& each : of.nodes)
+      for (const node_id operand : each.operand)
+        if (operand != no_node && is_apply<primitive::exp_op>(of.nodes[operand])) users.push_back(each);
+    return users;
+  };
+  REQUIRE(users_of_exponentials(p).size() == 2);
+  const std::vector<node> users = users_of_exponentials(q);
+  REQUIRE(users.size() == 1);
+  CHECK(is_apply<primitive::select_op>(users[0]));
+  // The product is computed on one side alone, x on both: the choice stays outside, and there is one for z.
+  const auto selects = std::count_if(q.nodes.begin(), q.nodes.end(),
+                                     [](const node& each) { return is_apply<primitive::select_op>(each); });
+  CHECK(selects == 2);
+  CHECK(is_apply<primitive::select_op>(q.nodes[q.stores[1].value]));
+  // On the other side nothing is known.
+  static constexpr program other = op<"other">(
+      out<"y">(b, n) = x(b, n) + chosen, out<"z">(b, n) = select(flag != 0.0, x(b, n), x(b, n) * exp(w(n))));
+  CHECK(users_of_exponentials(sink_selects(other)).size() == 2);
+}
+
 TEST_CASE("lanes are numbered by the names of their axes, whatever the strides", "[pass][cuda]") {
   // Axis b of two dimensions, and of one; n is walked.
   const auto numbers = [](const dims& along_b) {

@@ -45,17 +45,52 @@ constexpr node_id sink(builder& b, node_id condition, node_id x, node_id y) {
   return b.apply(one.function, operands[0], operands[1], operands[2]);
 }
 
+constexpr bool has_operand(const node& n, node_id x) {
+  return n.operand[0] == x || n.operand[1] == x || n.operand[2] == x;
+}
+
+/// The copy of side k (1 or 2) of a select. Its operands that are exponentials and the like become the select
+/// that chooses them on the same condition, if there was one before: on that side it is the same, and they
+/// alone may not be needed.
+constexpr node_id side_of_choices(rewriting& copy, const node& choice, int k) {
+  const program& p = copy.source;
+  const node side = p.nodes[choice.operand[k]];
+  if (side.op != opcode::apply || is_apply<primitive::select_op>(side)) return copy.at(choice.operand[k]);
+  bool found = false;
+  node_id operands[3] = {copy.at(side.operand[0]), copy.at(side.operand[1]), copy.at(side.operand[2])};
+  for (int i = 0; i < 3; ++i) {
+    if (side.operand[i] == no_node || !is_transcendental(p.nodes[side.operand[i]])) continue;
+    for (int other = 0; p.nodes[other] != choice; ++other) {
+      const node& earlier = p.nodes[other];
+      if (!is_apply<primitive::select_op>(earlier) || earlier.operand[0] != choice.operand[0] ||
+          earlier.operand[k] != side.operand[i] || copy.nodes[other] == no_node)
+        continue;
+      operands[i] = copy.at(static_cast<node_id>(other));
+      found = true;
+      break;
+    }
+  }
+  return found ? copy.target.apply(side.function, operands[0], operands[1], operands[2])
+               : copy.at(choice.operand[k]);
+}
+
 }  // namespace detail
 
 /// select(c, f(x), f(y)) as f(select(c, x, y)) where c is the same everywhere (a flag such as `exclusive`):
-/// the function is then computed once, without a branch.
+/// the function is then computed once, without a branch. (Not where one side is an operand of the other,
+/// which is then computed in any case.) And of select(c, x, y) and select(c, g(x), z) the latter as
+/// select(c, g(select(c, x, y)), z).
 constexpr program sink_selects(const program& p) {
   return rewrite(p, [](rewriting& copy, const node& old) {
     if (!is_apply<primitive::select_op>(old) || !detail::is_uniform(copy.source, old.operand[0]))
       return copy.copy(old);
-    const node_id condition = copy.at(old.operand[0]), x = copy.at(old.operand[1]),
-                  y = copy.at(old.operand[2]);
-    if (detail::sunk_selects(copy.target.result, x, y) > detail::most_sunk_selects) return copy.copy(old);
+    const node_id condition = copy.at(old.operand[0]), x = detail::side_of_choices(copy, old, 1),
+                  y = detail::side_of_choices(copy, old, 2);
+    const fixed_list<node, max_nodes>& nodes = copy.target.result.nodes;
+    if (detail::has_operand(nodes[x], y) || detail::has_operand(nodes[y], x))
+      return copy.target.apply(primitive::index<primitive::select_op>, condition, x, y);
+    if (detail::sunk_selects(copy.target.result, x, y) > detail::most_sunk_selects)
+      return copy.target.apply(primitive::index<primitive::select_op>, condition, x, y);
     return detail::sink(copy.target, condition, x, y);
   });
 }
