@@ -75,12 +75,22 @@ struct stretch {
   }
 };
 
+/// Where unit `rest` of the lanes is along their dimension d, what lies further in being split off already.
+template <class A>
+__device__ __forceinline__ std::int64_t split_lanes_off(const A& a, int d, std::int64_t& rest) {
+  if (d == 0) return rest;
+  if (!a.small) return split_off(rest, a.lane[d].extent);
+  const auto number = static_cast<std::uint32_t>(rest), extent = static_cast<std::uint32_t>(a.lane[d].extent);
+  const std::uint32_t quotient = a.lane[d].by.quotient(number);
+  rest = quotient;
+  return number - quotient * extent;
+}
+
 /// Offset of unit `rest` of the lanes in tensor t. For what is read or written once a lane.
 template <class A> __device__ __noinline__ std::int64_t lane_offset(const A& a, int t, std::int64_t rest) {
   std::int64_t sum = 0;
 #pragma unroll 1
-  for (int d = a.lane_dimensions - 1; d >= 0; --d)
-    sum += (d > 0 ? split_off(rest, a.lane[d].extent) : rest) * a.lane[d].stride[t];
+  for (int d = a.lane_dimensions - 1; d >= 0; --d) sum += split_lanes_off(a, d, rest) * a.lane[d].stride[t];
   return sum;
 }
 
@@ -89,7 +99,7 @@ template <class A> __device__ __noinline__ std::int64_t numbered_lane(const A& a
   std::int64_t sum = 0;
 #pragma unroll 1
   for (int d = a.lane_dimensions - 1; d >= 0; --d)
-    sum += (d > 0 ? split_off(rest, a.lane[d].extent) : rest) * a.carries.lane_stride[d];
+    sum += split_lanes_off(a, d, rest) * a.carries.lane_stride[d];
   return sum;
 }
 

@@ -39,18 +39,7 @@ template <class K, int Lanes> struct lane_group {
     for_each_index(placed{}, [&]<int T>(index_constant<T>) { place[T] = 0; });
 #pragma unroll 1
     for (int d = a.lane_dimensions - 1; d >= 0; --d) {
-      std::int64_t at = rest;
-      if (d > 0) {
-        if (a.small) {
-          const auto number = static_cast<std::uint32_t>(rest),
-                     extent = static_cast<std::uint32_t>(a.lane[d].extent);
-          const std::uint32_t quotient = a.lane[d].by.quotient(number);
-          at = number - quotient * extent;
-          rest = quotient;
-        } else {
-          at = split_off(rest, a.lane[d].extent);
-        }
-      }
+      const std::int64_t at = split_lanes_off(a, d, rest);
       for_each_index(placed{}, [&]<int T>(index_constant<T>) { place[T] += at * a.lane[d].stride[T]; });
       if (Lanes > 1 && d == a.lane_dimensions - 1) {
         const std::int64_t left = a.inner_extent - at * Lanes;
