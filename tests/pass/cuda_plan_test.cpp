@@ -483,8 +483,9 @@ TEST_CASE("a select on a flag moves below the functions that both sides share", 
 TEST_CASE("what a flag chose is what it chooses once more", "[pass]") {
   // As in the gradient of a decay that may be given as a logarithm.
   constexpr auto chosen = select(flag != 0.0, exp(w(n)), w(n));
-  static constexpr program p = op<"scaled">(
-      out<"y">(b, n) = x(b, n) + chosen, out<"z">(b, n) = select(flag != 0.0, x(b, n) * exp(w(n)), x(b, n)));
+  static constexpr program p =
+      op<"scaled">(out<"y">(b, n) = x(b, n) + chosen,
+                   out<"z">(b, n) = select(flag != 0.0, x(b, n) * x(b, n) * exp(w(n)), x(b, n) * x(b, n)));
   const program q = sink_selects(p);
   const auto users_of_exponentials = [](const program& of) {
     std::vector<node> users;
@@ -497,11 +498,17 @@ TEST_CASE("what a flag chose is what it chooses once more", "[pass]") {
   const std::vector<node> users = users_of_exponentials(q);
   REQUIRE(users.size() == 1);
   CHECK(is_apply<primitive::select_op>(users[0]));
-  // The product is computed on one side alone, x on both: the choice stays outside, and there is one for z.
+  // x * x is computed on either side: though both are products the choice stays outside, one for z.
   const auto selects = std::count_if(q.nodes.begin(), q.nodes.end(),
                                      [](const node& each) { return is_apply<primitive::select_op>(each); });
   CHECK(selects == 2);
   CHECK(is_apply<primitive::select_op>(q.nodes[q.stores[1].value]));
+  // What else would be chosen may vary along more axes, or be known later.
+  static constexpr program wider =
+      op<"wider">(out<"y">(b, n) = x(b, n) * select(flag != 0.0, exp(w(n)), x(b, n)),
+                  out<"z">(n) = select(flag != 0.0, 2.0 * exp(w(n)), w(n)));
+  const program narrow = sink_selects(wider);
+  CHECK(narrow.nodes[narrow.stores[1].value].axes == axis_bit(narrow.find_axis(n.id)));
   // On the other side nothing is known.
   static constexpr program other = op<"other">(
       out<"y">(b, n) = x(b, n) + chosen, out<"z">(b, n) = select(flag != 0.0, x(b, n), x(b, n) * exp(w(n))));

@@ -49,9 +49,10 @@ constexpr bool has_operand(const node& n, node_id x) {
   return n.operand[0] == x || n.operand[1] == x || n.operand[2] == x;
 }
 
-/// The copy of side k (1 or 2) of a select. Its operands that are exponentials and the like become the select
-/// that chooses them on the same condition, if there was one before: on that side it is the same, and they
-/// alone may not be needed.
+/// The copy of side k (1 or 2) of a select. An operand of it that is an exponential or the like, f(d),
+/// becomes the select between f(d) and d on the same condition, if there was one before: on that side it is
+/// the same, and f(d) may then have no other user. (Of another value than d the side would need to know more,
+/// and perhaps vary along more axes.)
 constexpr node_id side_of_choices(rewriting& copy, const node& choice, int k) {
   const program& p = copy.source;
   const node side = p.nodes[choice.operand[k]];
@@ -63,7 +64,8 @@ constexpr node_id side_of_choices(rewriting& copy, const node& choice, int k) {
     for (int other = 0; p.nodes[other] != choice; ++other) {
       const node& earlier = p.nodes[other];
       if (!is_apply<primitive::select_op>(earlier) || earlier.operand[0] != choice.operand[0] ||
-          earlier.operand[k] != side.operand[i] || copy.nodes[other] == no_node)
+          earlier.operand[k] != side.operand[i] || copy.nodes[other] == no_node ||
+          !has_operand(p.nodes[side.operand[i]], earlier.operand[3 - k]))
         continue;
       operands[i] = copy.at(static_cast<node_id>(other));
       found = true;
@@ -78,8 +80,8 @@ constexpr node_id side_of_choices(rewriting& copy, const node& choice, int k) {
 
 /// select(c, f(x), f(y)) as f(select(c, x, y)) where c is the same everywhere (a flag such as `exclusive`):
 /// the function is then computed once, without a branch. (Not where one side is an operand of the other,
-/// which is then computed in any case.) And of select(c, x, y) and select(c, g(x), z) the latter as
-/// select(c, g(select(c, x, y)), z).
+/// which is then computed in any case.) And where there is select(c, exp(d), d), select(c, g(exp(d)), y) as
+/// select(c, g(select(c, exp(d), d)), y).
 constexpr program sink_selects(const program& p) {
   return rewrite(p, [](rewriting& copy, const node& old) {
     if (!is_apply<primitive::select_op>(old) || !detail::is_uniform(copy.source, old.operand[0]))

@@ -75,7 +75,8 @@ struct stretch {
   }
 };
 
-/// Where unit `rest` of the lanes is along their dimension d, what lies further in being split off already.
+/// Where unit `rest` of the lanes is along their dimension d, what lies further in being split off already;
+/// `rest` becomes what is left for the dimensions further out.
 template <class A>
 __device__ __forceinline__ std::int64_t split_lanes_off(const A& a, int d, std::int64_t& rest) {
   if (d == 0) return rest;

@@ -201,9 +201,10 @@ template <class Holder> constexpr int find_in(int node_index) {
 template <class Holder, int I> inline constexpr int position_in = find_in<Holder>(I);
 template <class Holder> inline constexpr int size_of_list = Holder::list.count;
 
-/// Whether boundary 0 reads node i of a program without scans. There it comes before every tile, for lanes
-/// have no others: to find the place by a call then weighs as much as the tile (a third of what encodes the
-/// gradient of a softmax over the sequence).
+/// Whether boundary 0 reads node i of a program without scans, in any case. There it comes before every tile,
+/// for lanes have no others: to find the place by a call then weighs as much as the tile (a third of what
+/// encodes the gradient of a softmax over the sequence). An operand that may be left out is left to a call,
+/// which is then left out, too.
 template <class Group> constexpr bool map_begins_with(int i) {
   const node& n = Group::value.nodes[i];
   if (Group::value.scans.count > 0 || Group::value.tensors[n.target].optional) return false;
@@ -228,7 +229,8 @@ template <class Group, int T> constexpr bool find_placed() {
   return is_walked<Group, T>;
 }
 template <class Group, int T> inline constexpr bool is_placed = find_placed<Group, T>();
-template <class Group> struct placed_tensors {  ///< as numbers: those whose place sweeps need to know
+template <class Group>
+struct placed_tensors {  ///< as numbers: those whose place sweeps, or maps, need to know
   static constexpr node_list list = [] {
     node_list tensors;
     for_each_index(std::make_integer_sequence<int, Group::value.tensors.count>{},

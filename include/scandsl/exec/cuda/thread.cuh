@@ -20,7 +20,7 @@ template <class K, int Lanes> struct lane_group {
   const arguments& a;
   std::int64_t unit = 0;                 ///< number of the lane, or of the vector of lanes
   std::int64_t place[arguments::slots];  ///< of the first lane at position 0 of the walk, in elements: of
-                                         ///< tensors that sweeps read or write
+                                         ///< tensors in placed_tensors
   std::int64_t segment_index = 0, low = 0, high = 0;
   int valid = 0;         ///< lanes that exist
   bool complete = true;  ///< each thread of the warp has all of its lanes, or none
