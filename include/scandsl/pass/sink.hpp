@@ -54,26 +54,21 @@ constexpr bool has_operand(const node& n, node_id x) {
 /// the same, and f(d) may then have no other user. (Of another value than d the side would need to know more,
 /// and perhaps vary along more axes.)
 constexpr node_id side_of_choices(rewriting& copy, const node& choice, int k) {
-  const program& p = copy.source;
-  const node side = p.nodes[choice.operand[k]];
+  const node& side = copy.source.nodes[choice.operand[k]];
   if (side.op != opcode::apply || is_apply<primitive::select_op>(side)) return copy.at(choice.operand[k]);
-  bool found = false;
-  node_id operands[3] = {copy.at(side.operand[0]), copy.at(side.operand[1]), copy.at(side.operand[2])};
-  for (int i = 0; i < 3; ++i) {
-    if (side.operand[i] == no_node || !is_transcendental(p.nodes[side.operand[i]])) continue;
-    for (int other = 0; p.nodes[other] != choice; ++other) {
-      const node& earlier = p.nodes[other];
-      if (!is_apply<primitive::select_op>(earlier) || earlier.operand[0] != choice.operand[0] ||
-          earlier.operand[k] != side.operand[i] || copy.nodes[other] == no_node ||
-          !has_operand(p.nodes[side.operand[i]], earlier.operand[3 - k]))
-        continue;
-      operands[i] = copy.at(static_cast<node_id>(other));
-      found = true;
-      break;
-    }
-  }
-  return found ? copy.target.apply(side.function, operands[0], operands[1], operands[2])
-               : copy.at(choice.operand[k]);
+  const auto chosen = [&](node_id x) {
+    if (x != no_node && is_transcendental(copy.source.nodes[x]))
+      for (node_id i = 0; copy.source.nodes[i] != choice; ++i) {
+        const node& earlier = copy.source.nodes[i];
+        if (is_apply<primitive::select_op>(earlier) && earlier.operand[0] == choice.operand[0] &&
+            earlier.operand[k] == x && has_operand(copy.source.nodes[x], earlier.operand[3 - k]) &&
+            copy.nodes[i] != no_node)
+          return copy.at(i);
+      }
+    return copy.at(x);
+  };
+  return copy.target.apply(side.function, chosen(side.operand[0]), chosen(side.operand[1]),
+                           chosen(side.operand[2]));
 }
 
 }  // namespace detail
@@ -89,9 +84,8 @@ constexpr program sink_selects(const program& p) {
     const node_id condition = copy.at(old.operand[0]), x = detail::side_of_choices(copy, old, 1),
                   y = detail::side_of_choices(copy, old, 2);
     const fixed_list<node, max_nodes>& nodes = copy.target.result.nodes;
-    if (detail::has_operand(nodes[x], y) || detail::has_operand(nodes[y], x))
-      return copy.target.apply(primitive::index<primitive::select_op>, condition, x, y);
-    if (detail::sunk_selects(copy.target.result, x, y) > detail::most_sunk_selects)
+    if (detail::has_operand(nodes[x], y) || detail::has_operand(nodes[y], x) ||
+        detail::sunk_selects(copy.target.result, x, y) > detail::most_sunk_selects)
       return copy.target.apply(primitive::index<primitive::select_op>, condition, x, y);
     return detail::sink(copy.target, condition, x, y);
   });

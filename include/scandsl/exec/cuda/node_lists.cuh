@@ -207,22 +207,21 @@ template <class Holder> inline constexpr int size_of_list = Holder::list.count;
 /// which is then left out, too.
 template <class Group> constexpr bool map_begins_with(int i) {
   const node& n = Group::value.nodes[i];
-  if (Group::value.scans.count > 0 || Group::value.tensors[n.target].optional) return false;
-  return n.op == opcode::gather ? Group::plan.boundary[0].from[i] == source::computed
-                                : Group::plan.boundary[0].from[i] == source::memory;
+  const source from = Group::plan.boundary[0].from[i];
+  return Group::value.scans.count == 0 &&
+         ((n.op == opcode::load && from == source::memory) ||
+          (n.op == opcode::gather && from == source::computed)) &&
+         !Group::value.tensors[n.target].optional;
 }
 template <class Group, int T> constexpr bool find_placed() {
   for (int i = 0; i < Group::value.nodes.count; ++i) {
-    const node& n = Group::value.nodes[i];
-    if ((n.op == opcode::load || n.op == opcode::gather) && n.target == T && map_begins_with<Group>(i))
-      return true;
-  }
-  for (int s = 0; s < Group::plan.sweeps; ++s)
-    for (int i = 0; i < Group::value.nodes.count; ++i)
-      if (Group::value.nodes[i].target == T &&
-          (reads_in_place<Group>(s, i) || gathers<Group>(s, i) ||
-           (Group::value.nodes[i].op == opcode::load && sweep_reads<Group>(s, i))))
+    if (Group::value.nodes[i].target != T) continue;
+    if (map_begins_with<Group>(i)) return true;
+    for (int s = 0; s < Group::plan.sweeps; ++s)
+      if (reads_in_place<Group>(s, i) || gathers<Group>(s, i) ||
+          (Group::value.nodes[i].op == opcode::load && sweep_reads<Group>(s, i)))
         return true;
+  }
   if (size_of_list<shared_nodes<Group>> > 0)  // rows that go on from place to place
     for (const store_decl& store : Group::value.stores)
       if (store.tensor == T) return true;
