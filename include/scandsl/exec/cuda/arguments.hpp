@@ -87,6 +87,12 @@ struct carry_arguments {
   std::int64_t inner_stride = 0;                       ///< between a unit's lanes
 };
 
+/// What a block has the L2 cache fetch of a tensor for a block that begins a while later.
+struct fetch_ahead {
+  std::int64_t apart = 0;  ///< bytes from what the block itself reads; 0: nothing is fetched
+  int bytes = 0;           ///< of its rows; of a strip, whose steps lie apart, of each step
+};
+
 /// How few lanes of a program of several sweeps are cut (sweep_pieces.cuh).
 struct sweep_pieces {
   int count = 1;           ///< of each lane; 1: none is cut
@@ -97,42 +103,29 @@ struct sweep_pieces {
   void* states = nullptr;  ///< what scans make of pieces
 };
 
-/// `Computed` positions in all tensors together.
+/// `Computed` positions in all tensors together. Roughly in the order in which a kernel asks for them before
+/// its first element comes, and what is seldom asked for last: a multiprocessor's first read of each 64 bytes
+/// of arguments takes 170 to 200 cycles (an H200), and a thread's come one after the other.
 template <int Tensors, int Computed, class C> struct kernel_arguments {
   static constexpr int slots = Tensors > 0 ? Tensors : 1, computed_slots = Computed > 0 ? Computed : 1;
 
   tensor_argument tensor[slots];
-  computed_axis computed[computed_slots];
-  std::int64_t table[computed_slots][max_table] =
-      {};  ///< by computed position: the elements of its tensor, a table
-  /// The tables' elements and the parameters as divisors, where integers are divided by them.
-  small_divisor by_element[computed_slots][max_table] = {}, by_parameter[max_parameters] = {};
-  bool divides = false;  ///< all of these are from 0 to 2^31 - 1
-  /// Outermost first. In a strip the last dimension counts vectors of lanes, and its strides are a vector's.
-  strided_dimension<Tensors> lane[max_lane_dimensions];
-  int lane_dimensions = 0;
-  bool ragged = false;  ///< rows end within vectors
-  int repeats = 1;      ///< rows that each thread takes, which share what is computed for them,
-  strided_dimension<Tensors> repeated;    ///< and how far it is from one to the next
-  std::int64_t lanes = 1;                 ///< threads' units: lanes, or vectors of lanes
-  std::int64_t inner_extent = 1;          ///< lanes of the innermost dimension, counted singly
-  std::int64_t inner_stride[slots] = {};  ///< between its lanes
-
-  strided_dimension<Tensors> walk[max_walk_dimensions];
-  int walk_dimensions = 0;
+  std::int64_t lanes = 1;         ///< threads' units: lanes, or vectors of lanes
+  std::int64_t inner_extent = 1;  ///< lanes of the innermost dimension, counted singly
   std::int64_t steps = 1;
-
+  std::int64_t chunk =
+      0;  ///< the chunks' length, or where chunk_dimension is -1 the restart interval; 0: none
+  std::int64_t segments = 1;      ///< packed sequences
+  const void* offsets = nullptr;  ///< where they begin and end
+  int lane_dimensions = 0, walk_dimensions = 0;
   int chunk_dimension = -1;  ///< the lane dimension that numbers chunks which became lanes; -1: none
-  std::int64_t chunk = 0;    ///< their length, or where chunk_dimension is -1 the restart interval; 0: none
-
-  std::int64_t segments = 1;  ///< packed sequences
-  const void* offsets = nullptr;
-  bool wide_offsets = false;  ///< int64
-  std::int64_t offsets_stride = 1;
-  strided_dimension<Tensors> segment[max_segment_dimensions];
-  int segment_dimensions = 0;
-
+  int lane_threads = 1;      ///< of a strip: threads side by side; of a row: threads along it; a power of two
+  int log2_lane_threads = 0;
+  int log2_rows = 0;  ///< of a row: rows of a block
   bool reversed[max_sweeps] = {};
+  bool ragged = false;         ///< rows end within vectors
+  bool divides = false;        ///< all divisors of integers are from 0 to 2^31 - 1
+  bool wide_offsets = false;   ///< int64
   bool last_wanted = true;     ///< something is computed from the scans' last values
   bool restarts = false;       ///< chunks restart within the walk
   bool in_order = false;       ///< what streams cannot do: restarts, several dimensions to walk, pieces of
@@ -140,19 +133,35 @@ template <int Tensors, int Computed, class C> struct kernel_arguments {
   bool along_rows = false;     ///< the arrangement is a row
   bool one_tile = false;       ///< no lane has more than one tile
   bool shares_stages = false;  ///< a strip's threads bring its rows of all operands together, 16 bytes each
-  /// ... and so many bytes lie between a thread's rows, and between tiles, in the order of the first sweep.
-  std::int64_t row_apart[slots] = {}, tile_apart[slots] = {};
   bool small = false;          ///< lanes are numbered below 2^31
   bool one_dimension = false;  ///< all lanes lie along one dimension, and none is a chunk
-  int log2_lane_threads = 0;
-  int log2_rows = 0;     ///< of a row: rows of a block
-  int lane_threads = 1;  ///< of a strip: threads side by side; of a row: threads along it; a power of two
   C parameters[max_parameters] = {};
+  std::int64_t inner_stride[slots] = {};  ///< between the lanes of the innermost dimension
+  fetch_ahead ahead[slots];
+  carry_arguments carries;  ///< left by a run for its gradient's
+  strided_dimension<Tensors> walk[max_walk_dimensions];
+  /// Outermost first. In a strip the last dimension counts vectors of lanes, and its strides are a vector's.
+  strided_dimension<Tensors> lane[max_lane_dimensions];
+
+  sweep_pieces pieces;
   /// Carries at the tiles' starts, for later sweeps: [tile][component][lane]. None of one tile.
   void* saved = nullptr;
   std::int64_t saved_lanes = 0;  ///< lanes that it has room for
-  carry_arguments carries;       ///< left by a run for its gradient's
-  sweep_pieces pieces;
+  /// Bytes between a thread's rows, and between tiles, where stages are shared, in the order of the first
+  /// sweep.
+  std::int64_t row_apart[slots] = {}, tile_apart[slots] = {};
+  int repeats = 1;  ///< rows that each thread takes, which share what is computed for them,
+  strided_dimension<Tensors> repeated;  ///< and how far it is from one to the next
+
+  std::int64_t offsets_stride = 1;
+  strided_dimension<Tensors> segment[max_segment_dimensions];
+  int segment_dimensions = 0;
+
+  computed_axis computed[computed_slots];
+  std::int64_t table[computed_slots][max_table] =
+      {};  ///< by computed position: the elements of its tensor, a table
+  /// The tables' elements and the parameters as divisors, where integers are divided by them.
+  small_divisor by_element[computed_slots][max_table] = {}, by_parameter[max_parameters] = {};
 };
 
 }  // namespace scandsl::cuda_detail

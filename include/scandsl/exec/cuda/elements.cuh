@@ -78,13 +78,26 @@ struct stretch {
 /// Where unit `rest` of the lanes is along their dimension d, what lies further in being split off already;
 /// `rest` becomes what is left for the dimensions further out.
 template <class A>
+__device__ __forceinline__ std::uint32_t split_lanes_off(const A& a, int d, std::uint32_t& rest) {
+  const std::uint32_t number = rest;
+  if (d == 0) return number;
+  rest = a.lane[d].by.quotient(number);
+  return number - rest * static_cast<std::uint32_t>(a.lane[d].extent);
+}
+template <class A>
 __device__ __forceinline__ std::int64_t split_lanes_off(const A& a, int d, std::int64_t& rest) {
   if (d == 0) return rest;
   if (!a.small) return split_off(rest, a.lane[d].extent);
-  const auto number = static_cast<std::uint32_t>(rest), extent = static_cast<std::uint32_t>(a.lane[d].extent);
-  const std::uint32_t quotient = a.lane[d].by.quotient(number);
-  rest = quotient;
-  return number - quotient * extent;
+  auto small = static_cast<std::uint32_t>(rest);
+  const std::uint32_t at = split_lanes_off(a, d, small);
+  rest = small;
+  return at;
+}
+/// The same of dimension d alone. Seldom wanted.
+template <class A> __device__ __noinline__ std::int64_t lane_position(const A& a, int d, std::int64_t rest) {
+  for (int further_in = a.lane_dimensions - 1; further_in > d; --further_in)
+    split_lanes_off(a, further_in, rest);
+  return split_lanes_off(a, d, rest);
 }
 
 /// Offset of unit `rest` of the lanes in tensor t. For what is read or written once a lane.

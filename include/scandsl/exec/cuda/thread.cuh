@@ -36,19 +36,34 @@ template <class K, int Lanes> struct lane_group {
   __device__ __forceinline__ explicit lane_group(const arguments& given) : a(given) {}
 
   __device__ __forceinline__ void find_in_dimensions(std::int64_t rest) {
-    for_each_index(placed{}, [&]<int T>(index_constant<T>) { place[T] = 0; });
+    std::int64_t inner, chunk = 0;  // where it is along the innermost dimension, and which chunk
+    if (a.small) {
+      for_each_index(placed{}, [&]<int T>(index_constant<T>) { place[T] = 0; });
+      auto number = static_cast<std::uint32_t>(rest);
+      std::uint32_t innermost = 0, numbered_chunk = 0;
 #pragma unroll 1
-    for (int d = a.lane_dimensions - 1; d >= 0; --d) {
-      const std::int64_t at = split_lanes_off(a, d, rest);
-      for_each_index(placed{}, [&]<int T>(index_constant<T>) { place[T] += at * a.lane[d].stride[T]; });
-      if (Lanes > 1 && d == a.lane_dimensions - 1) {
-        const std::int64_t left = a.inner_extent - at * Lanes;
-        valid = left < Lanes ? static_cast<int>(left) : Lanes;
+      for (int d = a.lane_dimensions - 1; d >= 0; --d) {
+        const std::uint32_t at = split_lanes_off(a, d, number);
+        for_each_index(placed{}, [&]<int T>(index_constant<T>) {
+          place[T] += static_cast<std::int64_t>(at) * a.lane[d].stride[T];
+        });
+        if (d == a.lane_dimensions - 1) innermost = at;
+        if (d == a.chunk_dimension) numbered_chunk = at;
       }
-      if (d == a.chunk_dimension) {
-        const std::int64_t left = a.steps - at * a.chunk;
-        high = left < a.chunk ? left : a.chunk;
-      }
+      inner = innermost;
+      chunk = numbered_chunk;
+    } else {
+      for_each_index(placed{}, [&]<int T>(index_constant<T>) { place[T] = lane_offset(a, T, rest); });
+      inner = lane_position(a, a.lane_dimensions - 1, rest);
+      if (a.chunk_dimension >= 0) chunk = lane_position(a, a.chunk_dimension, rest);
+    }
+    if (Lanes > 1) {
+      const std::int64_t left = a.inner_extent - inner * Lanes;
+      valid = left < Lanes ? static_cast<int>(left) : Lanes;
+    }
+    if (a.chunk_dimension >= 0) {
+      const std::int64_t left = a.steps - chunk * a.chunk;
+      high = left < a.chunk ? left : a.chunk;
     }
   }
 
