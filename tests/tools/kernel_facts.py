@@ -99,7 +99,7 @@ SPILLS = [
     # 64 elements of two operands wait in registers.
     ("decayed_sum.gradient_per_lane * one_tile row*", 16),
     # Masks of steps, and the same operands.
-    ("decayed_sum.gradient_* stream row* ragged", 285),
+    ("decayed_sum.gradient_* stream row* ragged", 295),
     # Two operands of 32 elements a thread wait in registers.
     ("decayed_sum *16 stream row*", 4),
     # The decays of 32 elements wait, too, for what has been folded to be gone through again.
@@ -121,7 +121,7 @@ SPILLS = [
     ("logcumsumexp.gradient_program * strip*", 24),
     ("decayed_sum.gradient_per_lane * stream *", 124),
     ("decayed_sum.gradient_per_element * one_tile row*", 24),
-    ("decayed_sum.gradient_per_element * stream row*", 210),
+    ("decayed_sum.gradient_per_element * stream row*", 220),
     # What a thread knows of its lanes, before and behind its walks.
     ("decayed_sum.gradient_per_element * stream strip*", 8),
     ("logcumsumexp *16 stream strip*", 8),

@@ -1,6 +1,7 @@
 #pragma once
 #include <cuda_runtime.h>
 
+#include "scandsl/exec/cuda/look_ahead.hpp"
 #include "scandsl/exec/cuda/lookback.cuh"
 #include "scandsl/exec/cuda/make_arguments.cuh"
 #include "scandsl/exec/cuda/parts.cuh"
@@ -130,6 +131,7 @@ void launch_walk(typename K::arguments& a, cudaStream_t stream, bool may_overlap
     if constexpr (Arrangement::has_one_tile && !Arrangement::streams_one_tile && !only_streams)
       if (a.one_tile) {
         kernel = one_tile_kernel<fast, fast_arrangement>;
+        if constexpr (looks_ahead<K, Arrangement>) look_ahead<K, Arrangement>(a);
         if constexpr (fast_arrangement::in_stage) shared += fast_arrangement::staged_bytes(a);
       }
   }

@@ -227,6 +227,19 @@ struct row {
     found.template find<Packed>(unit_of(block), sequence);
   }
 
+  static int units_of_block(const typename K::arguments& a) { return 1 << a.log2_rows; }
+  /// Elements that a block has fetched ahead of a tensor at once; 0: its rows are not one behind the other.
+  static std::int64_t elements_at_once(const typename K::arguments& a, int t) {
+    const bool side_by_side = a.log2_rows == 0 || a.lane[a.lane_dimensions - 1].stride[t] == steps_of_lane(a);
+    return side_by_side ? steps_of_lane(a) << a.log2_rows : 0;
+  }
+  /// Has the L2 cache fetch what is said of tensor t.
+  template <class T>
+  __device__ __forceinline__ void fetch(const lane_state& of, const stretch& where, int t) const {
+    if (threadIdx.x == 0)
+      fetch_into_cache<T, false>(thread.a.tensor[t], of.place[t] + where.low, thread.a.ahead[t]);
+  }
+
   /// Shared memory of a block for what is staged of its rows.
   static std::size_t staged_bytes(const typename K::arguments& a) {
     std::int64_t steps = steps_of_lane(a);

@@ -17,7 +17,7 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
   using group = typename K::group;
   using C = typename K::compute;
   static constexpr int lanes = Lanes, runs = Lanes, threads = Threads;
-  static constexpr bool has_streams = true, clustered = false;
+  static constexpr bool has_streams = true, clustered = false, repeats = false;
   static constexpr bool streams_one_tile = sweep_count<group> > 1;  ///< one tile is stream_kernel's, too
   static constexpr bool keeps_carries = true;                       ///< ... may be left for gradients
   template <class Other> using of = strip<Other, Lanes, Steps, Threads, Rolled>;
@@ -178,6 +178,20 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
     return (a.lanes + a.lane_threads - 1) / a.lane_threads * a.segments;
   }
   static int block_size(const typename K::arguments&) { return threads; }
+  static int units_of_block(const typename K::arguments& a) { return a.lane_threads; }
+  /// As of rows, of each step; 0: of some blocks they are not side by side.
+  static std::int64_t elements_at_once(const typename K::arguments& a, int) {
+    const std::int64_t elements = std::int64_t{a.lane_threads} * Lanes;
+    return a.inner_extent % elements == 0 ? elements : 0;
+  }
+  template <class T>
+  __device__ __forceinline__ void fetch(const lane_state& of, const stretch& where, int t) const {
+    const std::int64_t first = of.place[t] - lane_thread * Lanes;
+#pragma unroll 1
+    for (int step = static_cast<int>(threadIdx.x); step < where.steps; step += threads)
+      fetch_into_cache<T, true>(thread.a.tensor[t], first + (where.low + step) * thread.a.walk[0].stride[t],
+                                thread.a.ahead[t]);
+  }
 
   template <int S, bool Anywhere = false>
   __device__ __forceinline__ tile<K, S, place, Anywhere> tile_at(const lane_state& of, const stretch& where,

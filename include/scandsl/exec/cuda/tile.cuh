@@ -49,6 +49,31 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* generic) {
 __device__ __forceinline__ void copy_16_async(std::uint32_t to, const void* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
+/// Has the L2 cache fetch what lies `ahead` of the element at `place` of a tensor of elements T, unless it
+/// ends beyond that: with one request (from compute capability 9.0 on), or Little with one for every 128
+/// bytes. (Strips of one tile, [1536, 64, 2048], whose rows have 128 bytes: a log-sum takes 0.244 ms without,
+/// 0.231 with the former, 0.211 with the latter.)
+template <class T, bool Little>
+__device__ __forceinline__ void fetch_into_cache(const tensor_argument& memory, std::int64_t place,
+                                                 const fetch_ahead& ahead) {
+  constexpr int size = static_cast<int>(sizeof(T));
+  const std::int64_t at = place * size + ahead.apart;
+  if (at < 0 || at + ahead.bytes > memory.extent * size) return;
+  if constexpr (Little) {
+    constexpr int line = 128;
+#pragma unroll 1
+    for (int further = 0; further < ahead.bytes; further += line)
+      asm volatile("prefetch.global.L2 [%0];" ::"l"(static_cast<const char*>(memory.data) + at + further)
+                   : "memory");
+  } else {
+#if __CUDA_ARCH__ >= 900
+    asm volatile(
+        "cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(static_cast<const char*>(memory.data) + at),
+        "r"(ahead.bytes)
+        : "memory");
+#endif
+  }
+}
 /// Has the copy engine copy to shared memory, at most 16 bytes at a time.
 template <int Bytes> __device__ __forceinline__ void copy_async(std::uint32_t to, const void* from) {
   if constexpr (Bytes % 16 == 0) {
