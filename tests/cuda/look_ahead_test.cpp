@@ -56,7 +56,7 @@ arguments of_rows(std::int64_t lanes, std::int64_t steps, dtype type = dtype::bf
 
 TEST_CASE("blocks have as much fetched as memory delivers while a request is under way", "[cuda][plan]") {
   arguments a = of_rows(98304, 2048);
-  look_ahead<kernel, rows>(a);
+  describe_ahead<kernel, rows>(a);
   for (const int t : {0, 1}) {  // 8 KB a row, of both
     CHECK(a.ahead[t].bytes == 4096);
     CHECK(a.ahead[t].apart == 512 * 4096);
@@ -65,19 +65,19 @@ TEST_CASE("blocks have as much fetched as memory delivers while a request is und
 
   a = of_rows(98304, 512);
   a.log2_rows = 2;
-  look_ahead<kernel, rows>(a);
+  describe_ahead<kernel, rows>(a);
   CHECK(a.ahead[0].bytes == 4096);
   CHECK(a.ahead[0].apart == 2048 * 1024);
 
   a = of_rows(98304, 512, dtype::float32);
   a.tensor[1].bound = false;
-  look_ahead<kernel, rows>(a);
+  describe_ahead<kernel, rows>(a);
   CHECK(a.ahead[0].bytes == 2048);
   CHECK(a.ahead[0].apart == cuda_ahead_policy::bytes);
   CHECK(a.ahead[1].apart == 0);
 
   a = of_rows(512, 2048);  // all of them begin at once
-  look_ahead<kernel, rows>(a);
+  describe_ahead<kernel, rows>(a);
   CHECK(a.ahead[0].apart == 0);
 }
 
@@ -86,7 +86,7 @@ TEST_CASE("nothing is fetched where a request cannot be made, or would be for so
   const auto apart_where = [](auto change) {
     arguments a = of_rows(98304, 2048);
     change(a);
-    look_ahead<kernel, rows>(a);
+    describe_ahead<kernel, rows>(a);
     CHECK(a.ahead[1].apart > 0);
     return a.ahead[0].apart;
   };
@@ -99,7 +99,7 @@ TEST_CASE("nothing is fetched where a request cannot be made, or would be for so
   CHECK(apart_where([](arguments& a) { a.walk[0].stride[0] = 0; }) == 0);  // read once a lane
   arguments walked = of_rows(98304, 2048);
   walked.walk_dimensions = 2;
-  look_ahead<kernel, rows>(walked);
+  describe_ahead<kernel, rows>(walked);
   CHECK(walked.ahead[0].apart == 0);
 }
 
@@ -120,7 +120,7 @@ TEST_CASE("what later blocks read is as far away everywhere", "[cuda][plan]") {
     a.walk[0].stride[t] = 2048;
   }
   a.tensor[1].bound = false;
-  look_ahead<kernel, strips>(a);
+  describe_ahead<kernel, strips>(a);
   CHECK(a.ahead[0].bytes == 128);
   CHECK(a.ahead[0].apart == 8 * 128 * 2048 * 2);  // 256 blocks of 16 KB: eight chunks
 
@@ -129,20 +129,20 @@ TEST_CASE("what later blocks read is as far away everywhere", "[cuda][plan]") {
   once.tensor[1].bound = true;
   for (int d = 0; d < 2; ++d) once.lane[d].stride[1] = 512 * 4;
   once.walk[0].stride[1] = 0;
-  look_ahead<kernel, strips>(once);
+  describe_ahead<kernel, strips>(once);
   CHECK(once.ahead[0].apart == a.ahead[0].apart);
   CHECK(once.ahead[1].apart == 0);
 
   // Steps that do not begin where a request may.
   arguments odd = a;
   odd.walk[0].stride[0] = 2044;
-  look_ahead<kernel, strips>(odd);
+  describe_ahead<kernel, strips>(odd);
   CHECK(odd.ahead[0].apart == 0);
 
   // A gap between the sequences: blocks of a sequence's end would look for the next one's elsewhere.
   arguments gaps = a;
   gaps.lane[0].stride[0] += 2048;
-  look_ahead<kernel, strips>(gaps);
+  describe_ahead<kernel, strips>(gaps);
   CHECK(gaps.ahead[0].apart == 0);
 }
 
@@ -159,7 +159,7 @@ TEST_CASE("behind a gap a block's later one lies in the next dimension, if that 
       a.lane[0].stride[t] = (group + 1) * 2048;
       a.lane[1].stride[t] = 2048;
     }
-    look_ahead<kernel, rows>(a);
+    describe_ahead<kernel, rows>(a);
     return a.ahead[0].apart / (a.lane[0].stride[0] * 2);
   };
   CHECK(groups_of(16) == 32);

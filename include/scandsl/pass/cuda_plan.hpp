@@ -124,7 +124,7 @@ struct cuda_cluster_policy {
 /// H200.
 struct cuda_ahead_policy {
   /// So many bytes further on: as much as memory delivers while a request is on its way. (The gradient of a
-  /// log-sum, rows of 2048 bfloat16 numbers: 0.313 ms without, 0.314, 0.300, 0.293, 0.293 and 0.371 with 256
+  /// log-sum, rows of 2048 bfloat16 numbers: 0.313 ms without, 0.314, 0.299, 0.293, 0.293 and 0.371 with 256
   /// KB, 2, 4, 8 and 17 MB; rows of 512: 0.0807 without, 0.0807, 0.0797, 0.0780 and 0.0783.)
   static constexpr std::int64_t bytes = std::int64_t{4} << 20;
   /// Where a multiprocessor's threads hold more than this at once, enough is on its way: gradients of decayed

@@ -114,7 +114,7 @@ template <int Tensors, int Computed, class C> struct kernel_arguments {
   std::int64_t inner_extent = 1;  ///< lanes of the innermost dimension, counted singly
   std::int64_t steps = 1;
   std::int64_t chunk =
-      0;  ///< the chunks' length, or where chunk_dimension is -1 the restart interval; 0: none
+      0;  ///< length of chunks; where chunk_dimension is -1 they restart within lanes; 0: none
   std::int64_t segments = 1;      ///< packed sequences
   const void* offsets = nullptr;  ///< where they begin and end
   int lane_dimensions = 0, walk_dimensions = 0;
@@ -163,5 +163,10 @@ template <int Tensors, int Computed, class C> struct kernel_arguments {
   /// The tables' elements and the parameters as divisors, where integers are divided by them.
   small_divisor by_element[computed_slots][max_table] = {}, by_parameter[max_parameters] = {};
 };
+
+/// Steps of each lane, or of each chunk that is a lane of its own, where they are not packed.
+template <class A> SCANDSL_HD std::int64_t steps_of_lane(const A& a) {
+  return a.chunk_dimension >= 0 ? a.chunk : a.steps;
+}
 
 }  // namespace scandsl::cuda_detail

@@ -56,11 +56,6 @@ __device__ __forceinline__ bool has(const computed_axis& axis, std::int64_t posi
   return static_cast<std::uint64_t>(position) < static_cast<std::uint64_t>(axis.positions);
 }
 
-/// Steps of each lane, or of each chunk that is a lane of its own, where they are not packed.
-template <class A> __host__ __device__ std::int64_t steps_of_lane(const A& a) {
-  return a.chunk_dimension >= 0 ? a.chunk : a.steps;
-}
-
 /// A stretch of the walk, no longer than a tile.
 struct stretch {
   std::int64_t low;  ///< its first position in memory order

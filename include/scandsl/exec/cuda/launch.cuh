@@ -131,7 +131,7 @@ void launch_walk(typename K::arguments& a, cudaStream_t stream, bool may_overlap
     if constexpr (Arrangement::has_one_tile && !Arrangement::streams_one_tile && !only_streams)
       if (a.one_tile) {
         kernel = one_tile_kernel<fast, fast_arrangement>;
-        if constexpr (looks_ahead<K, Arrangement>) look_ahead<K, Arrangement>(a);
+        if constexpr (looks_ahead<K, Arrangement>) describe_ahead<K, Arrangement>(a);
         if constexpr (fast_arrangement::in_stage) shared += fast_arrangement::staged_bytes(a);
       }
   }

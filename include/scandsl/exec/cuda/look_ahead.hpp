@@ -9,10 +9,9 @@ namespace scandsl::cuda_detail {
 
 /// Says what each block has fetched for a later one: of inputs in which that lies as far from its own
 /// everywhere, because the lanes' outer dimensions lie one behind the other.
-template <class K, class Arrangement> void look_ahead(typename K::arguments& a) {
+template <class K, class Arrangement> void describe_ahead(typename K::arguments& a) {
   if (a.lane_dimensions == 0 || a.walk_dimensions != 1) return;
   const auto size = [&](int t) { return static_cast<std::int64_t>(size_of(a.tensor[t].type)); };
-  const std::int64_t steps = a.chunk_dimension >= 0 ? a.chunk : a.steps;
   std::int64_t of_block = 0;
   for (int t = 0; t < K::tensors; ++t) {
     const tensor_argument& memory = a.tensor[t];
@@ -26,7 +25,7 @@ template <class K, class Arrangement> void look_ahead(typename K::arguments& a) 
       fetches = fetches &&
                 fits(a.lane[d].stride[t] * (d + 1 < a.lane_dimensions ? 1 : Arrangement::units_of_block(a)));
     a.ahead[t] = {0, fetches ? static_cast<int>(elements * size(t)) : 0};
-    of_block += a.ahead[t].bytes * (a.along_rows ? 1 : steps);
+    of_block += a.ahead[t].bytes * (a.along_rows ? 1 : steps_of_lane(a));
   }
   if (of_block == 0) return;
   const std::int64_t blocks = std::max<std::int64_t>(cuda_ahead_policy::bytes / of_block, 1),

@@ -64,7 +64,7 @@ template <class K, class Arrangement> struct tile_scanner {
   }
 
   /// Has the L2 cache fetch what a block will read of its tile that begins a while later.
-  __device__ __forceinline__ void look_ahead(const stretch& where) const {
+  __device__ __forceinline__ void fetch_for_later(const stretch& where) const {
     if constexpr (!looks_ahead<K, Arrangement>) return;
     for_each_index(sequence_of<walked_loads<group, all_sweeps>>{}, [&]<int I>(index_constant<I>) {
       constexpr int t = node_at<group, I>.target;

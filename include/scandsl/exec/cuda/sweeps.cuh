@@ -65,7 +65,7 @@ template <class K, class Arrangement> struct sweeper : piece_scanner<K, Arrangem
     } else {
       now.load();
     }
-    base::look_ahead(now.of_tile);
+    base::fetch_for_later(now.of_tile);
     thread.load_still();
     if constexpr (decltype(now)::keeps_shared) {
       thread.template boundary<0>();

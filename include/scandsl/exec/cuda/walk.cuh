@@ -90,7 +90,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
     find_carries();
     auto now = threads.template tile_at<0>(thread, {0, static_cast<int>(thread.high)}, a.reversed[0]);
     now.load();
-    base::look_ahead(now.of_tile);
+    base::fetch_for_later(now.of_tile);
     thread.load_still();
     thread.template boundary<0>();
     if (!process<uses_last<group>>(now, 0, std::true_type{}))
