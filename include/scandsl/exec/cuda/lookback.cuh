@@ -236,7 +236,7 @@ template <class K, class Arrangement> struct lookback {
     if (now.row == row_at && !begins) return;
     row_at = now.row;
     auto& thread = block_threads.thread;
-    block_threads.template find<false>(now.row, thread);
+    block_threads.template find<false, true>(now.row, thread);  // rows are numbered in 32 bits
     const bool writer = thread.writes;
     thread.writes = writer && begins;
     thread.load_still();
@@ -248,17 +248,18 @@ template <class K, class Arrangement> struct lookback {
   }
   /// Of a whole tile.
   static constexpr int tile_steps = Arrangement::tile_steps(threads);
-  __device__ __forceinline__ std::int64_t steps_before(const tile_name& now) const {
-    return static_cast<std::int64_t>(now.number) * tile_steps;
-  }
-  __device__ __forceinline__ tile_type tile_at(const tile_name& now) const {
+  /// Where a tile of the row at hand lies.
+  __device__ __forceinline__ stretch stretch_of(const tile_name& now) const {
     const auto& thread = block_threads.thread;
-    const std::int64_t before = steps_before(now);
+    const std::int64_t before = static_cast<std::int64_t>(now.number) * tile_steps;
     int steps = tile_steps;
-    if (now.number >= whole_tiles)
+    if (ends_early(now))
       steps = now.number == whole_tiles ? static_cast<int>(thread.high - thread.low - before) : 0;
-    const typename Arrangement::place& place = block_threads.template tile_at<0>(
-        thread, {a.reversed[0] ? thread.high - before - steps : thread.low + before, steps}, a.reversed[0]);
+    return {a.reversed[0] ? thread.high - before - steps : thread.low + before, steps};
+  }
+  __device__ __forceinline__ tile_type tile_at(const stretch& where) const {
+    const typename Arrangement::place& place =
+        block_threads.template tile_at<0>(block_threads.thread, where, a.reversed[0]);
     return tile_type(place);
   }
   __device__ __forceinline__ bool ends_early(const tile_name& now) const { return now.number >= whole_tiles; }
@@ -266,22 +267,27 @@ template <class K, class Arrangement> struct lookback {
     return stages + static_cast<int>(i % stage_count) * stage_bytes;
   }
 
-  __device__ __forceinline__ void prefetch(const tile_name& now, unsigned i) {
+  /// Has a tile fetched; where that lies.
+  __device__ __forceinline__ stretch prefetch(const tile_name& now, unsigned i) {
+    stretch where{0, 0};
     if (now.exists()) {
       find_row(now);
-      tile_at(now).prefetch(stage(i));
+      where = stretch_of(now);
+      tile_at(where).prefetch(stage(i));
     }
     __pipeline_commit();
+    return where;
   }
 
   using first_step = look<K, 0, false, 1>;
 
   /// Folds a tile, whose first step has been looked at, and publishes its state.
-  __device__ __forceinline__ void fold(const tile_name& now, unsigned i, const first_step& first) {
+  __device__ __forceinline__ void fold(const tile_name& now, const stretch& where, unsigned i,
+                                       const first_step& first) {
     find_row(now, now.number == 0, slot_of(i));
     if constexpr (framed) {
       auto& thread = block_threads.thread;
-      auto here = tile_at(now);
+      auto here = tile_at(where);
       here.load(stage(i));
       states<group, C> total[1], of_runs[runs];
       set_identity<group, scans>(thread.carry[0]);
@@ -292,18 +298,18 @@ template <class K, class Arrangement> struct lookback {
         fold_in_order<K, Arrangement>(a, all.book, stages, i);
       }
     } else {
-      fold_here(now, i);
+      fold_here(now, where, i);
     }
   }
   __device__ __forceinline__ void fold_as_defined(unsigned i) {
     const tile_name now = name_of(i);
     find_row(now);
-    fold_here(now, i);
+    fold_here(now, stretch_of(now), i);
     wait_for_all(threads);  // the exchange is the caller's again
   }
-  __device__ __forceinline__ void fold_here(const tile_name& now, unsigned i) {
+  __device__ __forceinline__ void fold_here(const tile_name& now, const stretch& where, unsigned i) {
     auto& thread = block_threads.thread;
-    auto here = tile_at(now);
+    auto here = tile_at(where);
     here.load(stage(i));
     states<group, C> total[1], of_runs[runs], local[runs];
     set_identity<group, scans>(thread.carry[0]);
@@ -343,16 +349,10 @@ template <class K, class Arrangement> struct lookback {
 
   /// Has the first step of a tile fetched, for its frame: the tile is on its way, and so is that then.
   /// Nothing is computed of it before the threads have met, so that they do not wait for both.
-  __device__ __forceinline__ first_step look_ahead(const tile_name& now) {
-    const auto& thread = block_threads.thread;
-    std::int64_t before = 0;
-    bool exists = false;
-    if (framed && now.exists()) {
-      find_row(now);
-      before = steps_before(now);
-      exists = before < thread.high - thread.low;
-    }
-    return {thread, a.reversed[0] ? thread.high - 1 - before : thread.low + before, exists};
+  __device__ __forceinline__ first_step look_ahead(const tile_name& now, const stretch& where) {
+    const bool exists = framed && now.exists() && where.steps > 0;
+    if (exists) find_row(now);
+    return {block_threads.thread, a.reversed[0] ? where.low + where.steps - 1 : where.low, exists};
   }
 
   /// With the tile's first element as the frame of its sums, of its own: what was handed to the block before
@@ -407,7 +407,7 @@ template <class K, class Arrangement> struct lookback {
       states<group, C> before[runs];
       C scale[scan_count<group>];
       if (set_frames(slot, before, scale)) {
-        auto here = tile_at(now);
+        auto here = tile_at(stretch_of(now));
         if constexpr (waits)
           here.take_exponentials(stage(i), scale[kept_exponentials<group>::list[0]]);
         else
@@ -481,7 +481,7 @@ template <class K, class Arrangement> struct lookback {
   }
   __device__ __forceinline__ void finish_here(const tile_name& now, unsigned i) {
     const int slot = slot_of(i);
-    auto here = tile_at(now);
+    auto here = tile_at(stretch_of(now));
     load(here, i);
     states<group, C> before[runs];
 #pragma unroll
@@ -497,7 +497,7 @@ template <class K, class Arrangement> struct lookback {
     find_row(now);
     take_prefix(slot_of(i));
     auto& thread = block_threads.thread;
-    auto here = tile_at(now);
+    auto here = tile_at(stretch_of(now));
     load(here, i);
     auto folding = tile_type::template fold_stage<0>::evaluate_uniforms(a.parameters);
     states<group, C> before[runs];
@@ -535,17 +535,18 @@ template <class K, class Arrangement> struct lookback {
   }
 
   __device__ __forceinline__ void work() {
-    prefetch(name_of(0), 0);
+    tile_name now = name_of(0);
+    stretch where = prefetch(now, 0);
     unsigned end = 0xffffffffU;  // the first tile that is none
 #pragma unroll 1
     for (unsigned i = 0;; ++i) {
-      const tile_name now = name_of(i);
-      const first_step first = look_ahead(now);
+      const first_step first = look_ahead(now, where);
       wait_for_all(threads);
-      prefetch(name_of(i + 1), i + 1);
+      const tile_name next = name_of(i + 1);
+      const stretch where_next = prefetch(next, i + 1);
       if (now.exists()) {
         __pipeline_wait_prior(1);
-        fold(now, i, first);
+        fold(now, where, i, first);
       } else if (i < end) {
         end = i;
       }
@@ -556,6 +557,8 @@ template <class K, class Arrangement> struct lookback {
       if (i >= delay) finish(name_of(i - delay), i - delay);
       if (threadIdx.x == 0) note(i + 2, drawn);
       if (end != 0xffffffffU && i + 1 >= end + delay) return;
+      now = next;
+      where = where_next;
     }
   }
 

@@ -215,16 +215,17 @@ struct row {
   /// Of a block.
   __device__ __forceinline__ int log2_rows() const { return RowThreads > 0 ? 0 : thread.a.log2_rows; }
   /// Finds the lanes of a block.
-  template <bool Packed> __device__ __forceinline__ void find(std::int64_t block, lane_state& found) const {
+  template <bool Packed, bool Few = false>
+  __device__ __forceinline__ void find(std::int64_t block, lane_state& found) const {
     const auto& a = thread.a;
     std::int64_t sequence = 0;
     if constexpr (clustered) {
       block >>= a.log2_lane_threads - std::countr_zero(static_cast<unsigned>(threads));
-      return found.template find<Packed>(block, 0);
+      return found.template find<Packed, Few>(block, 0);
     }
     if (Packed && a.segments > 1)
       sequence = block, block = split_off(sequence, ((a.lanes - 1) >> log2_rows()) + 1);
-    found.template find<Packed>(unit_of(block), sequence);
+    found.template find<Packed, Few>(unit_of(block), sequence);
   }
 
   static int units_of_block(const typename K::arguments& a) { return 1 << a.log2_rows; }

@@ -35,9 +35,10 @@ template <class K, int Lanes> struct lane_group {
 
   __device__ __forceinline__ explicit lane_group(const arguments& given) : a(given) {}
 
-  __device__ __forceinline__ void find_in_dimensions(std::int64_t rest) {
+  /// Few: there are fewer than 2^31 units.
+  template <bool Few> __device__ __forceinline__ void find_in_dimensions(std::int64_t rest) {
     std::int64_t inner, chunk = 0;  // where it is along the innermost dimension, and which chunk
-    if (a.small) {
+    if (Few || a.small) {
       for_each_index(placed{}, [&]<int T>(index_constant<T>) { place[T] = 0; });
       auto number = static_cast<std::uint32_t>(rest);
       std::uint32_t innermost = 0, numbered_chunk = 0;
@@ -79,8 +80,9 @@ template <class K, int Lanes> struct lane_group {
   }
 
   /// Finds unit `index` (a lane, or a vector of lanes) and the range of the walk in one segment (Packed: that
-  /// there are).
-  template <bool Packed> __device__ __forceinline__ void find(std::int64_t index, std::int64_t segment) {
+  /// there are). Few: there are fewer than 2^31 units, which takes no call of a function.
+  template <bool Packed, bool Few = false>
+  __device__ __forceinline__ void find(std::int64_t index, std::int64_t segment) {
     const bool exists = index < a.lanes;
     std::int64_t rest = exists ? index : a.lanes - 1;
     unit = rest;
@@ -94,7 +96,7 @@ template <class K, int Lanes> struct lane_group {
         valid = left < Lanes ? static_cast<int>(left) : Lanes;
       }
     } else {
-      find_in_dimensions(rest);
+      find_in_dimensions<Few>(rest);
     }
     if (!exists) valid = 0;
     if constexpr (Lanes > 1) complete = __all_sync(__activemask(), valid == Lanes || valid == 0);
