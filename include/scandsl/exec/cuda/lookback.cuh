@@ -236,7 +236,7 @@ template <class K, class Arrangement> struct lookback {
     if (now.row == row_at && !begins) return;
     row_at = now.row;
     auto& thread = block_threads.thread;
-    block_threads.template find<false, true>(now.row, thread);  // rows are numbered in 32 bits
+    block_threads.template find<false, true>(now.row, thread);  // fewer rows than the 2^31 tiles there may be
     const bool writer = thread.writes;
     thread.writes = writer && begins;
     thread.load_still();
