@@ -236,9 +236,9 @@ struct row {
   }
   /// Has the L2 cache fetch what is said of tensor t.
   template <class T>
-  __device__ __forceinline__ void fetch(const lane_state& of, const stretch& where, int t) const {
+  __device__ __forceinline__ void fetch(const lane_state& lane, const stretch& where, int t) const {
     if (threadIdx.x == 0)
-      fetch_into_cache<T, false>(thread.a.tensor[t], of.place[t] + where.low, thread.a.ahead[t]);
+      fetch_into_cache<T, false>(thread.a.tensor[t], lane.place[t] + where.low, thread.a.ahead[t]);
   }
 
   /// Shared memory of a block for what is staged of its rows.
@@ -250,13 +250,13 @@ struct row {
   }
 
   template <int S, bool Anywhere = false>
-  __device__ __forceinline__ auto tile_at(const lane_state& of, const stretch& where, bool reversed) const {
+  __device__ __forceinline__ auto tile_at(const lane_state& lane, const stretch& where, bool reversed) const {
     const int in_row = this->in_row();
     if constexpr (in_stage) {
-      return staged_tile<K, place>(of, where, in_row, block_threads(), reversed);
+      return staged_tile<K, place>(lane, where, in_row, block_threads(), reversed);
     } else {
       const int width = group_width(), warp = in_row >> 5, in_group = in_row & (width - 1);
-      return tile<K, S, place, Anywhere>(of, where, (warp * Vectors * width + in_group) * Width,
+      return tile<K, S, place, Anywhere>(lane, where, (warp * Vectors * width + in_group) * Width,
                                          width * Width, reversed);
     }
   }

@@ -185,8 +185,8 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
     return a.inner_extent % elements == 0 ? elements : 0;
   }
   template <class T>
-  __device__ __forceinline__ void fetch(const lane_state& of, const stretch& where, int t) const {
-    const std::int64_t first = of.place[t] - lane_thread * Lanes;
+  __device__ __forceinline__ void fetch(const lane_state& lane, const stretch& where, int t) const {
+    const std::int64_t first = lane.place[t] - lane_thread * Lanes;
 #pragma unroll 1
     for (int step = static_cast<int>(threadIdx.x); step < where.steps; step += threads)
       fetch_into_cache<T, true>(thread.a.tensor[t], first + (where.low + step) * thread.a.walk[0].stride[t],
@@ -194,9 +194,9 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
   }
 
   template <int S, bool Anywhere = false>
-  __device__ __forceinline__ tile<K, S, place, Anywhere> tile_at(const lane_state& of, const stretch& where,
+  __device__ __forceinline__ tile<K, S, place, Anywhere> tile_at(const lane_state& lane, const stretch& where,
                                                                  bool reversed) const {
-    return tile<K, S, place, Anywhere>(of, where, segment * Steps, reversed);
+    return tile<K, S, place, Anywhere>(lane, where, segment * Steps, reversed);
   }
 
   /// The state onto which the next fold of run `lane` goes: the identity, or in turns what the turn before
