@@ -42,6 +42,7 @@ template <class K, class Strip> struct piece_sums {
                                         unsigned char* exchange)
       : a(given), of(what), strip_threads(given, reinterpret_cast<C*>(exchange)) {}
 
+protected:
   __device__ __forceinline__ int segments() const { return threads >> a.log2_lane_threads; }
   static constexpr __host__ __device__ int groups_of(int lane_threads) {
     const int groups = quotient_of_powers(threads, lane_threads * lanes);
