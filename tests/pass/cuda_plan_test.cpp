@@ -1,4 +1,4 @@
-#include "scandsl/pass/cuda_plan.hpp"
+#include "scandsl/pass/plan_cuda_kernel.hpp"
 
 #include <algorithm>
 #include <array>

@@ -4,6 +4,7 @@
 #include "scandsl/exec/bind.hpp"
 #include "scandsl/exec/cuda/typed_run.cuh"
 #include "scandsl/exec/validate.hpp"
+#include "scandsl/pass/plan_cuda_kernel.hpp"
 
 namespace scandsl {
 

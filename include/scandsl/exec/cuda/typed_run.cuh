@@ -5,6 +5,7 @@
 
 #include "scandsl/exec/cuda/planned_kernel.cuh"
 #include "scandsl/exec/cuda_workspace.hpp"
+#include "scandsl/pass/kernel_problem.hpp"
 #include "scandsl/pass/prepare.hpp"
 
 /// Runs of a program whose operands' types are settled, and how they are settled when it runs. What a user
