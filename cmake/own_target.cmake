@@ -17,7 +17,7 @@ function(scandsl_own_target target)
     list(APPEND cxx --param=ggc-min-heapsize=400000 --param=ggc-min-expand=200)
   endif()
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${cxx}>"
-                                           "$<$<COMPILE_LANGUAGE:CUDA>:--Werror=all-warnings>")
+                                           "$<$<COMPILE_LANGUAGE:CUDA>:--Werror=all-warnings;${SCANDSL_CUDA_NAMELESS}>")
 endfunction()
 
 # scandsl_many_programs(<target>): its files hold programs by the dozen. Under the sanitizers of the asan preset the tests of
