@@ -7,16 +7,12 @@ namespace scandsl::cuda_detail {
 
 /// Quotient and remainder, in 32 bits where that is enough.
 __device__ __forceinline__ std::int64_t split_off(std::int64_t& position, std::int64_t extent) {
-  std::int64_t rest;
-  if ((static_cast<std::uint64_t>(position) | static_cast<std::uint64_t>(extent)) >> 32 == 0) {
-    const std::uint32_t p = static_cast<std::uint32_t>(position), e = static_cast<std::uint32_t>(extent);
-    rest = p % e;
-    position = p / e;
-  } else {
-    rest = position % extent;
+  const std::int64_t whole = position;
+  if ((static_cast<std::uint64_t>(position) | static_cast<std::uint64_t>(extent)) >> 32 == 0)
+    position = static_cast<std::uint32_t>(position) / static_cast<std::uint32_t>(extent);
+  else
     position /= extent;
-  }
-  return rest;
+  return whole - position * extent;
 }
 
 /// Offset of a position of the walk in tensor t. Of a walk through several dimensions it is called: written
@@ -90,6 +86,7 @@ __device__ __forceinline__ std::int64_t split_lanes_off(const A& a, int d, std::
 }
 /// The same of dimension d alone. Seldom wanted.
 template <class A> __device__ __noinline__ std::int64_t lane_position(const A& a, int d, std::int64_t rest) {
+#pragma unroll 1
   for (int further_in = a.lane_dimensions - 1; further_in > d; --further_in)
     split_lanes_off(a, further_in, rest);
   return split_lanes_off(a, d, rest);
@@ -116,6 +113,7 @@ template <class A> __device__ __noinline__ std::int64_t numbered_lane(const A& a
 struct element_counts {
   int left, less, most;
   __device__ __forceinline__ int of(int v) const { return std::clamp(left - v * less, 0, most); }
+  __device__ __forceinline__ bool any(int v) const { return left > v * less; }
   /// Of the vectors from v on.
   __device__ __forceinline__ element_counts from(int v) const { return {left - v * less, less, most}; }
 };

@@ -31,9 +31,8 @@ struct launch_shape {
   bool overlaps = false;  ///< it may begin while the launch before it ends, for which it waits itself
 };
 
-template <class... A>
-void launch_kernel(void (*kernel)(A...), const launch_shape& shape, cudaStream_t stream,
-                   const std::type_identity_t<A>&... arguments) {
+inline void launch_kernel(const void* kernel, const launch_shape& shape, cudaStream_t stream,
+                          void** arguments) {
   if (shape.blocks > 0x7fffffff)
     throw cuda_error("at most 2^31 - 1 blocks", message(shape.blocks), "run it in parts");
   // At every launch: it belongs to the context, of which a device may have several.
@@ -64,10 +63,15 @@ void launch_kernel(void (*kernel)(A...), const launch_shape& shape, cudaStream_t
   config.attrs = attributes;
   config.numAttrs = count;
   // Not <<<>>>, which copies the arguments once more.
-  void* pointers[] = {const_cast<void*>(static_cast<const void*>(&arguments))...};
-  const cudaError_t status = cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), pointers);
+  const cudaError_t status = cudaLaunchKernelExC(&config, kernel, arguments);
   if (status != cudaSuccess) cudaGetLastError();  // told here, so not to whoever asks next
   check(status, "a kernel launch");
+}
+template <class... A>
+void launch_kernel(void (*kernel)(A...), const launch_shape& shape, cudaStream_t stream,
+                   const std::type_identity_t<A>&... arguments) {
+  void* pointers[] = {const_cast<void*>(static_cast<const void*>(&arguments))...};
+  launch_kernel(reinterpret_cast<const void*>(kernel), shape, stream, pointers);
 }
 
 template <class K>
@@ -128,9 +132,9 @@ void launch_walk(typename K::arguments& a, cudaStream_t stream, bool may_overlap
       kernel = stream_kernel<fast, fast_arrangement>;
       if (!a.one_tile) shared += 2 * walk::stage_bytes;
     }
-    if constexpr (Arrangement::has_one_tile && !Arrangement::streams_one_tile && !only_streams)
+    if constexpr (Arrangement::has_one_tile && !only_streams)
       if (a.one_tile) {
-        kernel = one_tile_kernel<fast, fast_arrangement>;
+        if constexpr (!fast_arrangement::streams_one_tile) kernel = one_tile_kernel<fast, fast_arrangement>;
         if constexpr (looks_ahead<K, Arrangement>) describe_ahead<K, Arrangement>(a);
         if constexpr (fast_arrangement::in_stage) shared += fast_arrangement::staged_bytes(a);
       }

@@ -350,7 +350,7 @@ template <class K, class Arrangement> struct lookback {
   /// Has the first step of a tile fetched, for its frame: the tile is on its way, and so is that then.
   /// Nothing is computed of it before the threads have met, so that they do not wait for both.
   __device__ __forceinline__ first_step look_ahead(const tile_name& now, const stretch& where) {
-    const bool exists = framed && now.exists() && where.steps > 0;
+    const bool exists = framed && where.steps > 0;  // only a tile that exists has some
     if (exists) find_row(now);
     return {block_threads.thread, a.reversed[0] ? where.low + where.steps - 1 : where.low, exists};
   }

@@ -38,7 +38,7 @@ template <class K, class Arrangement>
 inline constexpr bool looks_ahead = [] {
   if constexpr (scan_count<typename K::group> == 0 || !knows_types<K> || Arrangement::repeats ||
                 Arrangement::in_stage || Arrangement::clustered || !Arrangement::has_one_tile ||
-                Arrangement::streams_one_tile) {
+                (Arrangement::streams_one_tile && sweep_count<typename K::group> > 1)) {
     return false;
   } else {
     constexpr int bytes = tile<K, all_sweeps, typename Arrangement::place, false>::stage_bytes;

@@ -18,8 +18,9 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
   using C = typename K::compute;
   static constexpr int lanes = Lanes, runs = Lanes, threads = Threads;
   static constexpr bool has_streams = true, clustered = false, repeats = false;
-  static constexpr bool streams_one_tile = sweep_count<group> > 1;  ///< one tile is stream_kernel's, too
-  static constexpr bool keeps_carries = true;                       ///< ... may be left for gradients
+  /// One tile is stream_kernel's, too.
+  static constexpr bool streams_one_tile = sweep_count<group> > 1 || leaves_wide_data<K>;
+  static constexpr bool keeps_carries = true;  ///< ... may be left for gradients
   template <class Other> using of = strip<Other, Lanes, Steps, Threads, Rolled>;
   /// Of what is seldom run: smaller tiles, where carries are not saved by tiles, and rolled loops.
   template <class Other>

@@ -713,11 +713,12 @@ private:
           if constexpr (!Staged && turns) registers.vector[v].reverse();
         });
       });
-    } else if (!std::is_same_v<T, any_type> && memory.mode == access::same) {
+    } else if (!std::is_same_v<T, any_type> && !Anywhere && memory.mode == access::same) {
       const element_path path = this->path(t);
-      const E* const first = static_cast<const E*>(memory.data) + begin_of(t, path);
+      const E* at = static_cast<const E*>(memory.data) + begin_of(t, path);
       for_count<rolled_vectors, vectors>([&](int v) {
-        const E value = path.counts.of(v) > 0 ? first[v * next_in(t, path)] : E{};
+        const E value = path.counts.any(v) ? *at : E{};
+        at += next_in(t, path);
 #pragma unroll
         for (int e = 0; e < width; ++e) registers.vector[v].set_bits(e, value);
       });
