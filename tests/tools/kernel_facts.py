@@ -66,6 +66,8 @@ SHORT = [
     "decayed_sum * strip*",
     "decayed_sum.program_per_lane * strip*",
     "chunk_cumsum_decay * strip*",
+    "decayed_sum.gradient_without_decay* strip*",
+    "chunk_cumsum_decay.gradient_program * strip*",
 ]
 # Shares of the bytes that are read and written 16 at a time, or of SHORT ones 8, at least. The first line
 # that fits counts; where none does, any share above 0 will do.
@@ -74,7 +76,10 @@ SHARES = [
     ("logcumsumexp * strip*", 0.7, 0.6),
     ("decayed_sum * piece strip*", 0.65, 0.4),
     ("decayed_sum.program_per_lane * piece strip*", 0.65, 0.4),
+    # Beside vectors of 8 bytes single elements of 4 weigh twice as much as those of 2.
+    ("decayed_sum float one_tile strip*", 0.6, 0.8),
     ("decayed_sum * strip*", 0.7, 0.8),
+    ("chunk_cumsum_decay float * strip*", 0.65, 0.75),
     ("chunk_cumsum_decay * strip*", 0.75, 0.75),
     # What is once a thread is read as much as its four steps.
     ("md_lrpe_cosine * one_tile strip<8*", 0.45, 0.9),
@@ -91,6 +96,8 @@ SHARES = [
     ("* row* staged", 0.45, 0.45),
     # What scans make of a piece of a row are a few numbers.
     ("logcumsumexp.gradient_program * stream row*", 0.7, 0.9),
+    # Two vectors of a thread, which may begin and end anywhere.
+    ("lrpe_cosine.softmax_features_dx * stream row<8, 2, 0>", 0.7, 0.9),
     ("* row*", 0.7, 0.95),
 ]
 # Hot kernels that read registers back from local memory, and at how many places at most. The counts are nvcc
@@ -126,6 +133,7 @@ SPILLS = [
     ("decayed_sum.gradient_per_element * stream strip*", 8),
     ("logcumsumexp *16 stream strip*", 8),
     # Positional encodings are not tuned: a product's sine and cosine for each of a thread's elements.
+    ("lrpe_cosine.softmax_sequence_dtheta * stream strip*", 160),
     ("lrpe_cosine.*", 128),
     ("md_lrpe_cosine*", 96),
     ("linear_cross_entropy*", 12),
