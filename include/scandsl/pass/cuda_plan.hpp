@@ -1,7 +1,5 @@
 #pragma once
-#include <algorithm>
-#include <bit>
-#include <limits>
+#include <cstdint>
 
 #include "scandsl/pass/nest.hpp"
 #include "scandsl/pass/part_list.hpp"

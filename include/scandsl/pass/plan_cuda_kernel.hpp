@@ -1,7 +1,9 @@
 #pragma once
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <limits>
+#include <vector>
 
 #include "scandsl/pass/cuda_plan.hpp"
 #include "scandsl/pass/kernel_problem.hpp"

@@ -31,9 +31,10 @@ __device__ __forceinline__ bool set_frame(std::array<C, 2>& carry, std::type_ide
 }
 
 /// Whether blocks of one tile have the L2 cache fetch what later blocks read: of scans, whose threads wait
-/// for each other, in kernels for one tile. (Programs without scans, as grids and what encodes a softmax's
-/// gradient over the sequence, gain nothing. Nor do rows that share what is computed for them, which have the
-/// next one on its way: 1 % slower. Of clusters it is not measured.)
+/// for each other. (Where several sweeps have no kernel for one tile it is not measured. Programs without
+/// scans, as grids and what encodes a softmax's gradient over the sequence, gain nothing. Nor do rows that
+/// share what is computed for them, which have the next one on its way: 1 % slower. Of clusters it is not
+/// measured.)
 template <class K, class Arrangement>
 inline constexpr bool looks_ahead = [] {
   if constexpr (scan_count<typename K::group> == 0 || !knows_types<K> || Arrangement::repeats ||

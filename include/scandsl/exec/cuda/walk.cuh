@@ -305,9 +305,9 @@ __global__ void __launch_bounds__(std::max(Strip::threads, Row::threads), Row::b
   else
     walk(std::type_identity<Strip>{});
 }
-/// Strips of one tile are here too where programs have several sweeps or log-sums: they take as many
-/// registers as longer ones, and what is seldom run, which is compiled with each kernel that calls it, is
-/// most of a kernel's code.
+/// Strips of one tile are here too where programs have several sweeps, or log-sums in frames: they take as
+/// many registers as longer ones, and what is seldom run, which is compiled with each kernel that calls it,
+/// is most of a kernel's code.
 template <class K, class Arrangement>
 __global__ void __launch_bounds__(Arrangement::threads, Arrangement::blocks_resident)
     stream_kernel(const __grid_constant__ typename K::arguments a) {
