@@ -6,20 +6,18 @@
 
 using namespace op_test;
 
-TEST_CASE("logcumsumexp over shapes, dimensions, types and options", "[ops][logcumsumexp]") {
-  for_each_case([](const op_case& c, unsigned seed) {
-    INFO(c);
-    const auto call = [&](const array& x, const array& y, const ops::scan_options& options) {
-      run_on_device([&](auto& device) { ops::logcumsumexp(device, x, c.dim, y, options); });
-    };
-    const auto scan = [](const std::vector<double>& x, std::int64_t, const reference::options& o) {
-      return reference::log_cumulative_sum_exp(x, o);
-    };
-    CHECK(check_op<ops::scan_options>(c, seed, -4, 4, scan, call, tolerance_of(c)) == "");
-  });
-}
-
 namespace {
+
+void check_logcumsumexp(const op_case& c, unsigned seed) {
+  INFO(c);
+  const auto call = [&](const array& x, const array& y, const ops::scan_options& options) {
+    run_on_device([&](auto& device) { ops::logcumsumexp(device, x, c.dim, y, options); });
+  };
+  const auto scan = [](const std::vector<double>& x, std::int64_t, const reference::options& o) {
+    return reference::log_cumulative_sum_exp(x, o);
+  };
+  CHECK(check_op<ops::scan_options>(c, seed, -4, 4, scan, call, tolerance_of(c)) == "");
+}
 
 /// The shapes of a decay that broadcasts against x.
 std::vector<extent_list> decay_shapes(const extent_list& extents) {
@@ -38,32 +36,60 @@ std::vector<double> decay_of(const op_case& c, std::int64_t column, const std::v
   return result;
 }
 
+/// With a decay of the shape and in the type that the seed chooses.
+void check_decayed_sum(const op_case& c, unsigned seed) {
+  const std::vector<extent_list> shapes = decay_shapes(c.extents);
+  const extent_list& decay_extents = shapes[seed % shapes.size()];
+  const bool log_decay = seed % 3 == 1;
+  const dtype decay_type = seed % 2 == 0 ? c.type : dtype::float32;
+  std::mt19937 random(seed);
+  const std::int64_t decays = count_of(decay_extents);
+  operand_memory decay(random, c, decay_type, decay_extents, false,
+                       log_decay ? random_values(random, decays, -2, 0)
+                                 : random_values(random, decays, 0, 1));
+  const std::vector<double> held = decay.block.read();
+  INFO(c << " decay of rank " << decay_extents.size() << (log_decay ? " in logarithms" : ""));
+  const auto call = [&](const array& x, const array& y, ops::decayed_sum_options options) {
+    options.log_decay = log_decay;
+    run_on_device([&](auto& device) { ops::decayed_sum(device, x, decay.view(), c.dim, y, options); });
+  };
+  const auto scan = [&](const std::vector<double>& x, std::int64_t column, const reference::options& o) {
+    std::vector<double> a = decay_of(c, column, held, decay_extents);
+    for (double& each : a) each = log_decay ? std::exp(each) : each;
+    return reference::decayed_sum(a, x, o);
+  };
+  CHECK(check_op<ops::decayed_sum_options>(c, seed, -2, 2, scan, call, tolerance_of(c)) == "");
+}
+
 }  // namespace
 
+TEST_CASE("logcumsumexp over shapes, dimensions, types and options", "[ops][logcumsumexp]") {
+  for_each_case(check_logcumsumexp);
+}
+
 TEST_CASE("decayed_sum over shapes, types, options and broadcasts of the decay", "[ops][decayed_sum]") {
-  for_each_case([](const op_case& c, unsigned seed) {
-    const std::vector<extent_list> shapes = decay_shapes(c.extents);
-    const extent_list& decay_extents = shapes[seed % shapes.size()];
-    const bool log_decay = seed % 3 == 1;
-    const dtype decay_type = seed % 2 == 0 ? c.type : dtype::float32;
-    std::mt19937 random(seed);
-    const std::int64_t decays = count_of(decay_extents);
-    operand_memory decay(random, c, decay_type, decay_extents, false,
-                         log_decay ? random_values(random, decays, -2, 0)
-                                   : random_values(random, decays, 0, 1));
-    const std::vector<double> held = decay.block.read();
-    INFO(c << " decay of rank " << decay_extents.size() << (log_decay ? " in logarithms" : ""));
-    const auto call = [&](const array& x, const array& y, ops::decayed_sum_options options) {
-      options.log_decay = log_decay;
-      run_on_device([&](auto& device) { ops::decayed_sum(device, x, decay.view(), c.dim, y, options); });
-    };
-    const auto scan = [&](const std::vector<double>& x, std::int64_t column, const reference::options& o) {
-      std::vector<double> a = decay_of(c, column, held, decay_extents);
-      for (double& each : a) each = log_decay ? std::exp(each) : each;
-      return reference::decayed_sum(a, x, o);
-    };
-    CHECK(check_op<ops::decayed_sum_options>(c, seed, -2, 2, scan, call, tolerance_of(c)) == "");
-  });
+  for_each_case(check_decayed_sum);
+}
+
+TEST_CASE("packed sequences longer than tiles, of lanes that lie side by side", "[ops]") {
+  // On the GPU a block's threads bring such tiles together where the lanes fill whole blocks (256), each its
+  // own vectors where they do not (264), or elements where lanes begin anywhere (261). Sequences end within
+  // tiles; one is empty.
+  unsigned seed = 0;
+  for (const std::int64_t lanes : {256, 264, 261})
+    for (const dtype type : {dtype::float32, dtype::bfloat16})
+      for (const bool reverse : {false, true})
+        for (const bool exclusive : {false, true}) {
+          op_case c{{1400, lanes}, 0};
+          c.offsets = {0, 5, 5, 700, 1000, 1003, 1400};
+          c.type = c.out_type = type;
+          c.reverse = reverse;
+          c.exclusive = exclusive;
+          c.seeded = ++seed % 3 != 0;
+          check_logcumsumexp(c, seed + (reverse ? 1 : 0));
+          check_decayed_sum(c, 6 * seed);      // a decay for each element, in the type of x
+          check_decayed_sum(c, 6 * seed + 1);  // one for all, in logarithms
+        }
 }
 
 TEST_CASE("chunk_cumsum_decay over shapes, types, chunks and options", "[ops][chunk_cumsum_decay]") {

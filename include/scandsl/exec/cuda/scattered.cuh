@@ -10,7 +10,8 @@
 /// Elements that lie side by side, but not where vectors do (rows of an odd length), are read by the accesses
 /// that cover them, one more than they fill, and shifted in registers. Threads of a warp whose vectors follow
 /// one another write together: each has the bytes from its first place of a vector on, and of the next thread
-/// those up to its own. The first thread's first bytes and the last one's last are written one by one.
+/// those up to its own; where the threads' next vectors follow these, the last thread has those of the first.
+/// What is left, first bytes and last ones, is written one by one.
 ///
 ///     places      |       |       |       |       |
 ///     vectors         t0      t1      t2
@@ -47,51 +48,72 @@ __device__ __forceinline__ void shift_words(std::uint32_t (&from)[Count + Access
     to[w] = __funnelshift_r(from[w], from[w + 1], 8 * static_cast<unsigned>(by & 3));
 }
 
-/// Whether the accesses that cover a vector lie before `end`.
-template <class T, int Width> __device__ __forceinline__ bool covers(const T* low, const T* end) {
-  constexpr int access = access_bytes<T, Width>;
-  const auto from = reinterpret_cast<std::uintptr_t>(low), by = from % access;
-  return from - by + packed<T, Width>::bytes + (by != 0 ? access : 0) <=
-         reinterpret_cast<std::uintptr_t>(end);
-}
-/// Reads a vector, wherever it lies.
-template <class T, int Width> __device__ __forceinline__ packed<T, Width> load_between(const T* low) {
-  constexpr int access = access_bytes<T, Width>, words = access / 4, count = packed<T, Width>::count;
-  const int by = static_cast<int>(reinterpret_cast<std::uintptr_t>(low) % access);
-  const auto* from = reinterpret_cast<const float*>(reinterpret_cast<const char*>(low) - by);
-  std::uint32_t covering[count + words];
-#pragma unroll
-  for (int w = 0; w < count + words; w += words) {
-    packed<float, words> part{};
-    if (w < count || by != 0) part.load(from + w);
-#pragma unroll
-    for (int i = 0; i < words; ++i) covering[w + i] = part.word[i];
+/// The accesses that cover a vector, wherever it lies.
+template <class T, int Width> struct covering {
+  static constexpr int access = access_bytes<T, Width>, words = access / 4, count = packed<T, Width>::count;
+  std::uintptr_t from;
+  int by;  ///< bytes from there to the vector
+  std::uint32_t word[count + words];
+
+  __device__ __forceinline__ explicit covering(const T* low)
+      : from(reinterpret_cast<std::uintptr_t>(low) / access * access),
+        by(static_cast<int>(reinterpret_cast<std::uintptr_t>(low) % access)) {}
+  __device__ __forceinline__ bool ends_by(const T* end) const {
+    return from + packed<T, Width>::bytes + (by != 0 ? access : 0) <= reinterpret_cast<std::uintptr_t>(end);
   }
-  packed<T, Width> result;
-  shift_words<access>(covering, by, result.word);
-  return result;
-}
+  __device__ __forceinline__ void load(bool exists) {
+#pragma unroll
+    for (int w = 0; w < count + words; w += words) {
+      packed<float, words> part{};
+      if (exists && (w < count || by != 0)) part.load(reinterpret_cast<const float*>(from) + w);
+#pragma unroll
+      for (int i = 0; i < words; ++i) word[w + i] = part.word[i];
+    }
+  }
+  __device__ __forceinline__ packed<T, Width> vector() {
+    packed<T, Width> result;
+    shift_words<access>(word, by, result.word);
+    return result;
+  }
+};
 
 /// Reads what lies `apart` from element to element and `next` from vector to vector, in a tensor that ends at
-/// `end`. Elements that do not exist become like one that does, the vector's first (or where there is none,
-/// that of the first vector), so that they are no further out of range than the data are.
+/// `end`. Elements that do not exist become like one that does, the vector's first (or where
+/// there is none, that of the first vector), so that they are no further out of range than the data are.
 template <int Vectors, int Width, class T>
 __device__ __noinline__ packed_vectors<T, Vectors, Width>
 load_elements(const T* first, std::int64_t apart, std::int64_t next, element_counts counts, const T* end,
               T other = {}) {
   packed_vectors<T, Vectors, Width> result{};
   if constexpr (can_shift<T, Width>) {
+    // What does not exist of a vector may be another's, and is read with it, unless it lies before what does:
+    // where tensors begin is not known.
     const T* const low = apart < 0 ? first - (Width - 1) : first;
     bool all = apart == 1 || apart == -1;
 #pragma unroll
-    for (int v = 0; v < Vectors; ++v)
-      all = all && counts.of(v) == Width && covers<T, Width>(low + v * next, end);
+    for (int v = 0; v < Vectors; ++v) {
+      const bool begins = apart > 0 || counts.of(v) == Width;
+      all = all && (!counts.any(v) || (begins && covering<T, Width>(low + v * next).ends_by(end)));
+    }
     if (all) {
+      const auto covered = [&]<int... V>(std::integer_sequence<int, V...>) {
+        covering<T, Width> some[] = {covering<T, Width>(low + V * next)...};
+        (some[V].load(counts.any(V)), ...);
+        ((result.vector[V] = some[V].vector()), ...);
+      };
+      covered(std::make_integer_sequence<int, Vectors>{});
 #pragma unroll
-      for (int v = 0; v < Vectors; ++v) result.vector[v] = load_between<T, Width>(low + v * next);
-      if (apart < 0) {
+      for (int v = 0; v < Vectors; ++v) {
+        packed<T, Width>& vector = result.vector[v];
+        if (apart < 0) vector.reverse();
+        const int count = counts.of(v);
+        if (count < Width) {
+          const T instead = count > 0 ? vector.bits_of(0) : other;
 #pragma unroll
-        for (int v = 0; v < Vectors; ++v) result.vector[v].reverse();
+          for (int e = 0; e < Width; ++e)
+            if (e >= count) vector.set_bits(e, instead);
+        }
+        if (v == 0) other = vector.bits_of(0);
       }
       return result;
     }
@@ -109,46 +131,106 @@ load_elements(const T* first, std::int64_t apart, std::int64_t next, element_cou
   return result;
 }
 
-/// Writes a vector, wherever it lies, with the threads of the warp whose vectors lie before and behind it in
-/// memory; those that lie behind are of threads that come `later` by so many. `exists`: all of it.
-template <class T, int Width>
-__device__ __forceinline__ void store_between(T* low, const packed<T, Width>& values, bool exists,
-                                              int later) {
-  constexpr int access = access_bytes<T, Width>, words = access / 4, count = packed<T, Width>::count,
-                bytes = packed<T, Width>::bytes;
-  const unsigned together = __activemask();
-  const int self = static_cast<int>(threadIdx.x) & 31;
-  const auto at = exists ? reinterpret_cast<std::uintptr_t>(low) : std::uintptr_t{0};
-  const auto place_of = [&](int other) {
-    const std::uintptr_t there = __shfl_sync(together, at, other & 31);
-    return (other & ~31) == 0 && (together >> other & 1U) != 0 ? there : std::uintptr_t{0};
-  };
-  const bool goes_on = place_of(self + later) == at + bytes;
-  const std::uintptr_t before = place_of(self - later);
-  const bool follows = before != 0 && before + bytes == at;
-  std::uint32_t all[count + words], shifted[count];
-#pragma unroll
-  for (int w = 0; w < count; ++w) all[w] = values.word[w];
-#pragma unroll
-  for (int w = 0; w < words; ++w) all[count + w] = __shfl_sync(together, values.word[w], (self + later) & 31);
-  if (!exists) return;
-  const int by = static_cast<int>(at % access);
-  if (by == 0) return values.store(low);
-  shift_words<access>(all, access - by, shifted);
-  float* const to = reinterpret_cast<float*>(at - static_cast<unsigned>(by) + access);
-#pragma unroll
-  for (int w = 0; w < count; w += words) {
-    packed<float, words> part;
-#pragma unroll
-    for (int i = 0; i < words; ++i) part.word[i] = shifted[w + i];
-    if (w + words < count || goes_on) part.store(to + w);
+/// How a thread's vectors lie beside those of the threads of its warp that write with it.
+struct vector_neighbours {
+  unsigned together;
+  int self, later;  ///< to the thread whose vector comes next in memory: 1 or -1
+  bool leads, follows;
+  /// Whether 32 threads' vectors follow one another, and the vectors that they have next follow these.
+  bool wraps;
+
+  /// `low`: where one of its vectors begins; from there it is `further` bytes to its next one.
+  __device__ __forceinline__ vector_neighbours(std::uintptr_t low, unsigned bytes, std::int64_t further,
+                                               bool flipped)
+      : together(__activemask()), self(static_cast<int>(threadIdx.x) & 31), later(flipped ? -1 : 1) {
+    const auto place_of = [&](int other) {
+      const std::uintptr_t there = __shfl_sync(together, low, other & 31);
+      return (other & ~31) == 0 && (together >> other & 1U) != 0 ? there : std::uintptr_t{0};
+    };
+    leads = place_of(self + later) == low + bytes;
+    follows = place_of(self - later) + bytes == low;
+    wraps = __all_sync(together, together == ~0U && (leads || is_last()) && further == 32 * bytes);
   }
-  const int first = follows ? 0 : (access - by) / int{sizeof(T)},
-            last = goes_on ? Width : Width - by / int{sizeof(T)};
-  if (first == 0 && last == Width) return;
+  __device__ __forceinline__ bool is_first() const { return self == (later > 0 ? 0 : 31); }
+  __device__ __forceinline__ bool is_last() const { return self == (later > 0 ? 31 : 0); }
+  /// Whether what comes next in memory, or before, is in the threads that have all of their vectors `here`.
+  /// At the warp's ends, where it wraps, that is one of their next vectors (`behind`) or the ones `before`.
+  __device__ __forceinline__ bool goes_on(unsigned here, unsigned behind) const {
+    const bool turns = wraps && is_last();
+    return (leads || turns) && ((turns ? behind : here) >> ((self + later) & 31) & 1U) != 0;
+  }
+  __device__ __forceinline__ bool comes_from(unsigned here, unsigned before) const {
+    const bool turns = wraps && is_first();
+    return (follows || turns) && ((turns ? before : here) >> ((self - later) & 31) & 1U) != 0;
+  }
+};
+
+/// Writes vectors of elements that lie side by side, each from `low` on and the next one `next` elements
+/// further, with the threads of the warp whose vectors lie before and behind. Flipped: in the opposite order.
+template <int Vectors, int Width, class T>
+__device__ __forceinline__ void store_together(T* low, bool flipped, std::int64_t next, element_counts counts,
+                                               const packed_vectors<T, Vectors, Width>& values) {
+  using vector = packed<T, Width>;
+  constexpr int access = access_bytes<T, Width>, words = access / 4, count = vector::count,
+                size = static_cast<int>(sizeof(T));
+  // One after the other in the order of memory.
+  const bool back = next < 0;
+  const int step = back ? -1 : 1;
+  int v = back ? Vectors - 1 : 0;
+  low += v * next;
+  next *= step;
+  const vector_neighbours beside(reinterpret_cast<std::uintptr_t>(low), vector::bytes, next * size, flipped);
+  const auto vector_at = [&](int number) {
+    vector found = values.vector[number];
+    if (flipped) found.reverse();
+    return found;
+  };
+  const auto complete = [&](int number) {
+    return __ballot_sync(beside.together, counts.of(number) == Width);
+  };
+  vector now = vector_at(v);
+  unsigned before = 0, here = complete(v);
+#pragma unroll 1
+  for (int i = 0; i < Vectors; ++i, v += step, low += next) {
+    const bool more = i + 1 < Vectors;
+    const vector following = vector_at(more ? v + step : v);
+    const unsigned behind = more ? complete(v + step) : 0;
+    const bool goes_on = beside.goes_on(here, behind), follows = beside.comes_from(here, before);
+    std::uint32_t all[count + words], shifted[count];
 #pragma unroll
-  for (int e = 0; e < Width; ++e)
-    if (e < first || e >= last) low[e] = values.bits_of(e);
+    for (int w = 0; w < count; ++w) all[w] = now.word[w];
+#pragma unroll
+    for (int w = 0; w < words; ++w)
+      all[count + w] =
+          __shfl_sync(beside.together, beside.wraps && beside.is_first() ? following.word[w] : now.word[w],
+                      (beside.self + beside.later) & 31);
+    const int exist = counts.of(v);
+    const auto at = reinterpret_cast<std::uintptr_t>(low);
+    const int by = static_cast<int>(at % access);
+    // Elements outside of [first, last) are written one by one; those inside in whole pieces, this thread's
+    // or that of the one before, or they do not exist.
+    int first = flipped ? 0 : exist, last = flipped ? Width - exist : Width;
+    if (exist == Width) {
+      first = by == 0 || follows ? 0 : (access - by) / size;
+      last = by == 0 || goes_on ? Width : Width - by / size;
+      shift_words<access>(all, by == 0 ? 0 : access - by, shifted);
+      float* const to = reinterpret_cast<float*>(at + static_cast<unsigned>(by == 0 ? 0 : access - by));
+#pragma unroll
+      for (int w = 0; w < count; w += words) {
+        packed<float, words> part;
+#pragma unroll
+        for (int k = 0; k < words; ++k) part.word[k] = shifted[w + k];
+        if (w + words < count || goes_on || by == 0) part.store(to + w);
+      }
+    }
+    if (first > 0 || last < Width)
+#pragma unroll
+      for (int e = 0; e < Width; ++e)
+        if (e < first || e >= last) low[e] = now.bits_of(e);
+    before = here;
+    here = behind;
+    now = following;
+  }
 }
 
 /// Writes what lies so. Together: threads whose vectors follow one another, in one call, do. (That costs
@@ -156,20 +238,15 @@ __device__ __forceinline__ void store_between(T* low, const packed<T, Width>& va
 template <bool Together, int Vectors, int Width, class T>
 __device__ __noinline__ void store_elements(T* first, std::int64_t apart, std::int64_t next,
                                             element_counts counts, packed_vectors<T, Vectors, Width> values) {
+  if constexpr (Together && can_shift<T, Width>)
+    if (apart == 1 || apart == -1) {
+      const bool flipped = apart < 0;
+      return store_together(flipped ? first - (Width - 1) : first, flipped, next, counts, values);
+    }
 #pragma unroll 1
   for (int v = 0; v < Vectors; ++v) {
     const int count = counts.of(v);
     T* const to = first + v * next;
-    bool stored = false;
-    if constexpr (Together && can_shift<T, Width>)
-      if (apart == 1 || apart == -1) {
-        const bool flipped = apart < 0;
-        packed<T, Width> in_memory = values.vector[v];
-        if (flipped) in_memory.reverse();
-        stored = count == Width;
-        store_between<T, Width>(flipped ? to - (Width - 1) : to, in_memory, stored, flipped ? -1 : 1);
-      }
-    if (stored) continue;
 #pragma unroll
     for (int e = 0; e < Width; ++e)
       if (e < count) to[e * apart] = values.vector[v].bits_of(e);
