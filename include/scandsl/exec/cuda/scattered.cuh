@@ -58,6 +58,7 @@ template <class T, int Width> struct covering {
   __device__ __forceinline__ explicit covering(const T* low)
       : from(reinterpret_cast<std::uintptr_t>(low) / access * access),
         by(static_cast<int>(reinterpret_cast<std::uintptr_t>(low) % access)) {}
+  /// Whether they lie before `end`.
   __device__ __forceinline__ bool ends_by(const T* end) const {
     return from + packed<T, Width>::bytes + (by != 0 ? access : 0) <= reinterpret_cast<std::uintptr_t>(end);
   }
