@@ -96,12 +96,12 @@ std::string mismatch(const scan_extents& of, std::int64_t before, std::int64_t g
   }
   for (int i = 0; i < 4; ++i) {
     placed<T>&got = results[0][i], &should = results[1][i];
-    std::int64_t differ = 0, unlikely = 0;
+    std::int64_t differ = 0, not_finite = 0;
     got.for_each([&](T& each, std::int64_t o, std::int64_t k, std::int64_t l) {
       differ += std::memcmp(&each, &should.memory[should.at(o, k, l)], sizeof(T)) != 0 ? 1 : 0;
-      unlikely += std::isfinite(static_cast<float>(each)) ? 0 : 1;
+      not_finite += std::isfinite(static_cast<float>(each)) ? 0 : 1;
     });
-    if (unlikely > 0) return message("result ", i, ": ", unlikely, " elements are NaN or infinite");
+    if (not_finite > 0) return message("result ", i, ": ", not_finite, " elements are NaN or infinite");
     if (differ > 0)
       return message("result ", i, ": ", differ, " elements of ", of.outer * of.n * of.inner, " differ");
     if (const std::int64_t strays = got.strays(); strays > 0)

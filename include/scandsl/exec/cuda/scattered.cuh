@@ -79,8 +79,8 @@ template <class T, int Width> struct covering {
 };
 
 /// Reads what lies `apart` from element to element and `next` from vector to vector, in a tensor that ends at
-/// `end`. Elements that do not exist become like one that does, the vector's first (or where
-/// there is none, that of the first vector), so that they are no further out of range than the data are.
+/// `end`. Elements that do not exist become like one that does, the vector's first (or where there is none,
+/// that of the first vector), so that they are no further out of range than the data are.
 template <int Vectors, int Width, class T>
 __device__ __noinline__ packed_vectors<T, Vectors, Width>
 load_elements(const T* first, std::int64_t apart, std::int64_t next, element_counts counts, const T* end,
