@@ -88,18 +88,20 @@ load_elements(const T* first, std::int64_t apart, std::int64_t next, element_cou
   packed_vectors<T, Vectors, Width> result{};
   if constexpr (can_shift<T, Width>) {
     // What does not exist of a vector may be another's, and is read with it, unless it lies before what does:
-    // where tensors begin is not known.
+    // where tensors begin is not known. Of two elements one by itself is as soon read; to cut them would cost
+    // the callers, gradients along strips, registers that they do not have.
+    constexpr bool cuts = packed<T, Width>::bytes > 4;
     const T* const low = apart < 0 ? first - (Width - 1) : first;
     bool all = apart == 1 || apart == -1;
 #pragma unroll
     for (int v = 0; v < Vectors; ++v) {
-      const bool begins = apart > 0 || counts.of(v) == Width;
-      all = all && (!counts.any(v) || (begins && covering<T, Width>(low + v * next).ends_by(end)));
+      const bool begins = counts.of(v) == Width || (cuts && apart > 0);
+      all = all && ((cuts && !counts.any(v)) || (begins && covering<T, Width>(low + v * next).ends_by(end)));
     }
     if (all) {
       const auto covered = [&]<int... V>(std::integer_sequence<int, V...>) {
         covering<T, Width> some[] = {covering<T, Width>(low + V * next)...};
-        (some[V].load(counts.any(V)), ...);
+        (some[V].load(!cuts || counts.any(V)), ...);
         ((result.vector[V] = some[V].vector()), ...);
       };
       covered(std::make_integer_sequence<int, Vectors>{});
@@ -108,7 +110,7 @@ load_elements(const T* first, std::int64_t apart, std::int64_t next, element_cou
         packed<T, Width>& vector = result.vector[v];
         if (apart < 0) vector.reverse();
         const int count = counts.of(v);
-        if (count < Width) {
+        if (cuts && count < Width) {
           const T instead = count > 0 ? vector.bits_of(0) : other;
 #pragma unroll
           for (int e = 0; e < Width; ++e)
@@ -123,7 +125,7 @@ load_elements(const T* first, std::int64_t apart, std::int64_t next, element_cou
   for (int v = 0; v < Vectors; ++v) {
     const T* const from = first + v * next;
     T instead = other;
-    if (counts.of(v) > 0) instead = *from;
+    if (counts.of(v) > 0) instead = *from;  // as below: any(v) would be one more value to keep
     if (v == 0) other = instead;
 #pragma unroll
     for (int e = 0; e < Width; ++e)
