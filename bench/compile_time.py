@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """How long nvcc takes for one program's kernels of one element type: processor seconds on one core.
 
-usage: bench/compile_time.py BUILD OUTPUT.json [JOBS]
+usage: bench/compile_time.py BUILD OUTPUT.json [JOBS [ROUNDS]]
 BUILD: a folder that `cmake --preset dev` has configured, where nvcc is; nothing in it is changed. Its sample
 of the kernels has a file for each program and type. Each is compiled once more, with its host's part, JOBS
 (1) at a time, and its processor time taken, user's and system's together: other work on the machine makes the
-clock's time longer, and this less.
+clock's time longer, and this less. Still it does, by caches and memory that are shared; so there may be
+several ROUNDS (1) through the sample, of which each program's shortest time counts.
 """
 
 from __future__ import annotations
@@ -53,18 +54,24 @@ def seconds_of(name: str, command: str, build: Path, folder: str) -> dict:
     return {"program": name, "cpu_seconds": round(cpu, 1), "seconds": round(clock, 1)}
 
 
-def main(build: str, output: str, jobs: str = "1") -> None:
-    versions = {"nvcc": result_file.nvcc_version()}
-    result = result_file.new("compile", {"cpu": result_file.cpu_name()}, versions)
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(int(jobs)) as pool:
+def round_of(commands: dict[str, str], build: Path, jobs: int) -> list[dict]:
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
         compiled = [
-            pool.submit(seconds_of, name, command, Path(build), folder)
-            for name, command in commands_of(Path(build)).items()
+            pool.submit(seconds_of, name, command, build, folder) for name, command in commands.items()
         ]
         try:
-            result["compiled"] = [each.result() for each in compiled]
+            return [each.result() for each in compiled]
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def main(build: str, output: str, jobs: str = "1", rounds: str = "1") -> None:
+    versions = {"nvcc": result_file.nvcc_version()}
+    result = result_file.new("compile", {"cpu": result_file.cpu_name()}, versions)
+    commands = commands_of(Path(build))
+    times = [round_of(commands, Path(build), int(jobs)) for _ in range(int(rounds))]
+    result["rounds"] = len(times)
+    result["compiled"] = [min(each, key=lambda one: one["cpu_seconds"]) for each in zip(*times, strict=True)]
     result_file.write(Path(output), result)
 
 
