@@ -1,7 +1,7 @@
 #pragma once
-#include <algorithm>
 #include <bit>
 
+#include "scandsl/core/order.hpp"
 #include "scandsl/exec/evaluate.hpp"
 #include "scandsl/pass/schedule.hpp"
 
@@ -347,7 +347,7 @@ private:
       memory.read(index_constant<I>{}, values);
       for_each_index(lanes{}, [&](int lane) { slot<I>(v[lane]) = values[lane]; });
     } else if constexpr (each.op == opcode::gather) {
-      typename arithmetic<V>::integer positions[std::max(1, positions_of<I>)][Lanes];
+      typename arithmetic<V>::integer positions[larger(1, positions_of<I>)][Lanes];
       for_each_index(std::make_integer_sequence<int, positions_of<I>>{}, [&]<int P>(index_constant<P>) {
         for_each_index(lanes{}, [&](int lane) { positions[P][lane] = get<each.operand[P]>(u, v[lane]); });
       });

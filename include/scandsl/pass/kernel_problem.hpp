@@ -1,6 +1,5 @@
 #pragma once
-#include <algorithm>
-
+#include "scandsl/core/order.hpp"
 #include "scandsl/pass/problem.hpp"
 
 /// The problem of one kernel program, and small questions about it that every plan asks.
@@ -22,7 +21,7 @@ inline std::int64_t restart_interval(const program& p, const problem& bound, nod
   const double value = p.nodes[n].op == opcode::constant
                            ? p.nodes[n].value
                            : bound.parameters[static_cast<std::size_t>(p.nodes[n].target)];
-  return value >= 1.0 ? static_cast<std::int64_t>(std::min(value, 0x1p62)) : 0;
+  return value >= 1.0 ? static_cast<std::int64_t>(smaller(value, 0x1p62)) : 0;
 }
 
 /// Arithmetic is in float64 where an operand is.

@@ -1,6 +1,6 @@
 #pragma once
-#include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "scandsl/pass/problem.hpp"
 #include "scandsl/pass/schedule.hpp"

@@ -1,7 +1,8 @@
 #pragma once
-#include <algorithm>
 #include <array>
 #include <cstdint>
+
+#include "scandsl/core/order.hpp"
 
 namespace scandsl {
 
@@ -62,7 +63,7 @@ struct part_list_maker {
   }
   /// Has parts of this length follow the last ones, as soon as `left` is all that is left to cut, or sooner.
   constexpr void add(std::int64_t length, std::int64_t left) {
-    const std::int64_t at = std::max<std::int64_t>(each * sequences - left, 0);
+    const std::int64_t at = larger<std::int64_t>(each * sequences - left, 0);
     part_list::grade next;
     next.length = length;
     next.sequence = at / each;
@@ -70,7 +71,7 @@ struct part_list_maker {
       part_list::grade& last = list.grades[static_cast<std::size_t>(list.count_of_grades - 1)];
       const bool same = next.sequence == last.sequence;
       const std::int64_t base = same ? last.begin : 0;
-      const std::int64_t parts = std::max<std::int64_t>(at % each - base, 0) / last.length;
+      const std::int64_t parts = larger<std::int64_t>(at % each - base, 0) / last.length;
       next.begin = base + parts * last.length;
       const std::int64_t before =
           same ? parts

@@ -1,5 +1,4 @@
 #pragma once
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string_view>
@@ -82,9 +81,11 @@ inline bool common_refinement(std::vector<std::int64_t>& left, std::vector<std::
 
 /// Whether a list of dimensions already is cut into these extents.
 inline bool is_cut(const dims& list, const std::vector<std::int64_t>& extents) {
-  return list.size() == static_cast<int>(extents.size()) &&
-         std::equal(list.begin(), list.end(), extents.begin(),
-                    [](const dim& d, std::int64_t extent) { return d.extent == extent && extent != 1; });
+  if (list.size() != static_cast<int>(extents.size())) return false;
+  auto extent = extents.begin();
+  for (const dim& d : list)
+    if (d.extent != *extent++ || d.extent == 1) return false;
+  return true;
 }
 
 /// `list`, cut into dimensions of the given extents (whose product is the list's count).

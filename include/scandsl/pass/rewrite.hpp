@@ -1,6 +1,4 @@
 #pragma once
-#include <algorithm>
-
 #include "scandsl/ir/builder.hpp"
 #include "scandsl/pass/prune.hpp"
 
@@ -22,7 +20,7 @@ struct rewriting {
     target.result.id = p.id;
     target.result.is_gradient = p.is_gradient;
     target.result.axes = p.axes;
-    std::copy(p.parts, p.parts + max_axes, target.result.parts);
+    for (int a = 0; a < max_axes; ++a) target.result.parts[a] = p.parts[a];
     target.result.tensors = p.tensors;
     target.result.parameters = p.parameters;
     for (node_id& n : nodes) n = no_node;

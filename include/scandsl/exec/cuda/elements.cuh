@@ -1,4 +1,5 @@
 #pragma once
+#include "scandsl/core/order.hpp"
 #include "scandsl/exec/cuda/kernel.cuh"
 
 /// Where elements lie, and single ones as numbers or integers: what is read once a lane, at computed
@@ -112,7 +113,7 @@ template <class A> __device__ __noinline__ std::int64_t numbered_lane(const A& a
 /// How many elements of each of a thread's vectors exist (the first ones).
 struct element_counts {
   int left, less, most;
-  __device__ __forceinline__ int of(int v) const { return std::clamp(left - v * less, 0, most); }
+  __device__ __forceinline__ int of(int v) const { return clamped(left - v * less, 0, most); }
   __device__ __forceinline__ bool any(int v) const { return left > v * less; }
   /// Of the vectors from v on.
   __device__ __forceinline__ element_counts from(int v) const { return {left - v * less, less, most}; }

@@ -114,7 +114,7 @@ void launch_walk(typename K::arguments& a, cudaStream_t stream, bool may_overlap
     a.in_order = a.in_order || (a.pieces.count > 1 && !walk::streams_pieces);
   // What cannot keep its frames goes on with the robust program, whose states may be larger.
   std::size_t shared =
-      std::max(walk::exchange_bytes(a.lane_threads), runner<K, Arrangement>::exchange_bytes(a.lane_threads));
+      larger(walk::exchange_bytes(a.lane_threads), runner<K, Arrangement>::exchange_bytes(a.lane_threads));
   void (*kernel)(const typename K::arguments) = nullptr;
   bool overlaps = false;
   if constexpr (!tile_policy<K>::streams) {
@@ -147,7 +147,7 @@ void launch_walk(typename K::arguments& a, cudaStream_t stream, bool may_overlap
 /// Joins what scans have made of the pieces of several sweeps (sweep_pieces.cuh): many threads for few lanes.
 template <class K, class Arrangement> void launch_join(typename K::arguments a, cudaStream_t stream) {
   a.pieces.joins = true;
-  if (!a.along_rows) a.lane_threads = 1 << (a.log2_lane_threads = std::min(a.log2_lane_threads, 1));
+  if (!a.along_rows) a.lane_threads = 1 << (a.log2_lane_threads = smaller(a.log2_lane_threads, 1));
   launch_walk<K, Arrangement>(a, stream);
 }
 
@@ -182,8 +182,8 @@ void launch_lookback(const typename K::arguments& a, lookback_arguments book, st
   book.words = reinterpret_cast<std::uint64_t*>(static_cast<char*>(scratch) + 256);
   check(cudaMemsetAsync(scratch, 0, static_cast<std::size_t>(bytes), stream), "clearing the workspace");
   using kernel_type = lookback<K, lookback_row_of<K>>;
-  const std::int64_t blocks = std::min<std::int64_t>(tiles + 1, std::int64_t{device.multiprocessors} *
-                                                                    cuda_lookback_policy::blocks_resident);
+  const std::int64_t blocks = smaller<std::int64_t>(tiles + 1, std::int64_t{device.multiprocessors} *
+                                                                   cuda_lookback_policy::blocks_resident);
   launch_kernel(lookback_kernel<K, lookback_row_of<K>>,
                 {blocks, kernel_type::all_threads, kernel_type::shared_bytes()}, stream, a, book);
 }
@@ -254,7 +254,7 @@ piece_arguments make_pieces(const cuda_kernel_plan& plan, const typename K::argu
   of.side = plan.side > 0 ? plan.side : a.lanes;
   bytes = piece_worker_of<K>::state_bytes(of, a.lane_threads);
   if (plan.parts.count > 0)  // take_parts may still choose parts of one length
-    bytes = std::max(bytes, piece_worker_of<K>::state_bytes(listed_parts<K>(plan, of), a.lane_threads));
+    bytes = larger(bytes, piece_worker_of<K>::state_bytes(listed_parts<K>(plan, of), a.lane_threads));
   return of;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
-#include <algorithm>
-
+#include "scandsl/core/order.hpp"
 #include "scandsl/exec/cuda/arguments.hpp"
 #include "scandsl/pass/cuda_plan.hpp"
 
@@ -26,7 +25,7 @@ void describe_ahead(const std::int64_t (&at_once)[Tensors], std::int64_t units_o
     of_block += a.ahead[t].bytes * (a.along_rows ? 1 : steps_of_lane(a));
   }
   if (of_block == 0) return;
-  const std::int64_t blocks = std::max<std::int64_t>(cuda_ahead_policy::bytes / of_block, 1),
+  const std::int64_t blocks = larger<std::int64_t>(cuda_ahead_policy::bytes / of_block, 1),
                      units = blocks * units_of_block;
   for (int t = 0; t < Tensors; ++t) {
     if (a.ahead[t].bytes == 0) continue;
@@ -35,7 +34,7 @@ void describe_ahead(const std::int64_t (&at_once)[Tensors], std::int64_t units_o
       ++d;
     std::int64_t inner = 1;
     for (int i = d + 1; i < a.lane_dimensions; ++i) inner *= a.lane[i].extent;
-    const std::int64_t further = std::max<std::int64_t>(1, (units + inner / 2) / inner);
+    const std::int64_t further = larger<std::int64_t>(1, (units + inner / 2) / inner);
     if (further * inner < a.lanes && further * inner <= 2 * units)
       a.ahead[t].apart = further * a.lane[d].stride[t] * size(t);
   }

@@ -87,8 +87,8 @@ template <class K, class Arrangement> struct lookback {
   /// thread's runs in a tile; the tile's aggregate, seed and prefix; the threads' exchange; flags and
   /// tickets.
   static constexpr std::size_t all_stage_bytes =
-      std::max(static_cast<std::size_t>(stage_count * stage_bytes),
-               sizeof(std::uint64_t) * scanner<group, C>::told_words);
+      larger(static_cast<std::size_t>(stage_count * stage_bytes),
+             sizeof(std::uint64_t) * scanner<group, C>::told_words);
   static constexpr std::size_t shared_bytes() {
     return all_stage_bytes + sizeof(C) * static_cast<std::size_t>(kept_states + exchange_elements) +
            sizeof(std::uint32_t) * static_cast<std::size_t>(2 * slots + 2 * tickets + 1);

@@ -17,7 +17,7 @@ template <class K, class A> access access_mode(const A& a, int t, std::int64_t a
   if (along != 1) return access::scattered;
   const tensor_argument& memory = a.tensor[t];
   const std::uintptr_t bytes = size_of(memory.type) * static_cast<std::uintptr_t>(width);
-  if (reinterpret_cast<std::uintptr_t>(memory.data) % std::min<std::uintptr_t>(bytes, 16) != 0)
+  if (reinterpret_cast<std::uintptr_t>(memory.data) % smaller<std::uintptr_t>(bytes, 16) != 0)
     return access::scattered;
   for (int d = 0; d < a.lane_dimensions; ++d)
     if (a.lane[d].stride[t] % width != 0) return access::scattered;
@@ -65,7 +65,7 @@ template <class K, class A> void share_stages(A& a) {
   if (!a.shares_stages) return;
   for (int t = 0; t < K::tensors; ++t) {
     const auto size = static_cast<std::int64_t>(size_of(a.tensor[t].type));
-    const std::int64_t row = std::max<std::int64_t>(a.lane_threads * (policy::strip_lanes * size) / 16, 1),
+    const std::int64_t row = larger<std::int64_t>(a.lane_threads * (policy::strip_lanes * size) / 16, 1),
                        step = (a.reversed[0] ? -1 : 1) * a.walk[0].stride[t] * size;
     a.row_apart[t] = policy::strip_threads / row * step;
     a.tile_apart[t] = policy::strip_threads / a.lane_threads * policy::strip_steps * step;

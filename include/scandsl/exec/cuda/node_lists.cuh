@@ -312,7 +312,7 @@ template <class Group>
 inline constexpr int most_remembered = [] {
   int most = 0;
   for_each_index(std::make_integer_sequence<int, sweep_count<Group>>{}, [&]<int S>(index_constant<S>) {
-    most = std::max(most, size_of_list<remembered_nodes<Group, S>>);
+    most = larger(most, size_of_list<remembered_nodes<Group, S>>);
   });
   return most;
 }();

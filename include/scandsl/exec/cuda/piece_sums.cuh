@@ -173,7 +173,7 @@ protected:
   }
   /// Appends the first `count` of a batch; the others are identities. Log-sums are restated in the frame of
   /// the largest and added.
-  static constexpr int batch = std::max(1, 16 / components);
+  static constexpr int batch = larger(1, 16 / components);
   static __device__ __forceinline__ bool
   append_batch(states<group, C>& all, const states<group, C> (&next)[batch], std::int64_t count) {
     if constexpr (may_overflow) {

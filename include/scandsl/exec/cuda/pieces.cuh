@@ -106,8 +106,8 @@ template <class K, class Strip> struct piece_worker : piece_sums<K, Strip> {
   }
   /// Shared memory: of the exchange, and of the stages behind it.
   static constexpr __host__ __device__ int exchange_bytes(int lane_threads) {
-    const int elements = std::max(Strip::exchange_elements(lane_threads),
-                                  components * groups_of(lane_threads) * lane_threads * lanes);
+    const int elements = larger(Strip::exchange_elements(lane_threads),
+                                components * groups_of(lane_threads) * lane_threads * lanes);
     return (static_cast<int>(sizeof(C)) * elements + 15) / 16 * 16;
   }
   static std::size_t shared_bytes(int lane_threads) {

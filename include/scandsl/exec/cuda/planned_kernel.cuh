@@ -8,8 +8,8 @@ namespace scandsl::cuda_detail {
 
 /// Bytes of the carries that sweeps save, and for how many lanes; none where a lane is one tile.
 template <class K> std::int64_t saved_bytes(const cuda_kernel_plan& plan, typename K::arguments& a) {
-  constexpr int components = std::max(saved_count<typename K::group, typename K::compute>,
-                                      saved_count<typename K::framed::group, typename K::compute>);
+  constexpr int components = larger(saved_count<typename K::group, typename K::compute>,
+                                    saved_count<typename K::framed::group, typename K::compute>);
   if constexpr (components == 0) {
     return 0;
   } else {

@@ -35,7 +35,7 @@ struct row {
   template <class Other> using of = row<Other, Width, Vectors, RowThreads, Rolled, Kind>;
   static constexpr int seldom_run_threads =
       RowThreads == whole_warps || RowThreads == part_of_warp ? any_threads : RowThreads;
-  static constexpr int slow_vectors = std::max(1, Vectors / (Kind == row_kind::one_tile ? 4 : 2));
+  static constexpr int slow_vectors = larger(1, Vectors / (Kind == row_kind::one_tile ? 4 : 2));
   /// Of what is seldom run: smaller tiles, where carries are not saved by tiles, else rolled loops.
   template <class Other>
   using slow_of = row<Other, Width, (sweep_count<group> == 1 ? slow_vectors : Vectors), seldom_run_threads,
@@ -103,7 +103,7 @@ struct row {
 
     __device__ __forceinline__ bool flipped() const { return reversed; }
     __device__ __forceinline__ int direction() const { return reversed ? -1 : 1; }
-    __device__ __forceinline__ int steps(int run) const { return std::clamp(left - run * apart, 0, Width); }
+    __device__ __forceinline__ int steps(int run) const { return clamped(left - run * apart, 0, Width); }
     __device__ __forceinline__ std::int64_t position(int run, int step) const {
       const int further = run * apart + step;
       return of_tile.low + (reversed ? start - further : start + further);

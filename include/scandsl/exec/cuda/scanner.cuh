@@ -150,7 +150,7 @@ private:
     const int mine = static_cast<int>(threadIdx.x) & 31;
     const std::uint32_t tile = group * 32 + static_cast<std::uint32_t>(mine), number = number_of(tile);
     // Of the row: tiles of the group before this one, and whether there are others before the group.
-    const int since = static_cast<int>(std::min(number, static_cast<std::uint32_t>(mine)));
+    const int since = static_cast<int>(smaller(number, static_cast<std::uint32_t>(mine)));
     const bool takes_carry = number > static_cast<std::uint32_t>(mine),
                ends_row = number + 1 == static_cast<std::uint32_t>(all.book.tiles);
     const unsigned of_row = ((1U << mine) - 1) & ~((1U << (mine - since)) - 1);

@@ -1,6 +1,5 @@
 #pragma once
-#include <algorithm>
-
+#include "scandsl/core/order.hpp"
 #include "scandsl/exec/cuda/elements.cuh"
 #include "scandsl/exec/cuda/memory.cuh"
 
@@ -24,7 +23,7 @@ template <class T, int Vectors, int Width> struct packed_vectors {
 };
 
 /// Bytes of one access to a vector.
-template <class T, int Width> inline constexpr int access_bytes = std::min(16, packed<T, Width>::bytes);
+template <class T, int Width> inline constexpr int access_bytes = smaller(16, packed<T, Width>::bytes);
 /// Whether vectors may lie between the places that accesses reach.
 template <class T, int Width>
 inline constexpr bool can_shift = Width > 1 && packed<T, Width>::bytes % access_bytes<T, Width> == 0 &&

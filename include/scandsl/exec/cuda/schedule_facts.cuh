@@ -1,6 +1,5 @@
 #pragma once
-#include <algorithm>
-
+#include "scandsl/core/order.hpp"
 #include "scandsl/exec/stage.hpp"
 #include "scandsl/pass/reduction.hpp"
 #include "scandsl/pass/telescope.hpp"
@@ -23,7 +22,7 @@ template <class Group> constexpr int find_rounds(int s) {
   int rounds = 0;
   for (int i = 0; i < Group::value.scans.count; ++i)
     if (Group::plan.sweep_of_scan[i] == s && !is_tally<Group>(i))
-      rounds = std::max(rounds, Group::plan.round_of_scan[i] + 1);
+      rounds = larger(rounds, Group::plan.round_of_scan[i] + 1);
   return rounds;
 }
 template <class Group, int S> inline constexpr int rounds_of = find_rounds<Group>(S);

@@ -134,7 +134,7 @@ inline constexpr int sweep_capacity = [] {
     int count = 0;
     for (int i = 0; i < Group::value.scans.count; ++i)
       if (Group::plan.sweep_of_scan[i] == s) count += Group::value.scans[i].components;
-    most = std::max(most, count);
+    most = larger(most, count);
   }
   return most;
 }();

@@ -58,7 +58,7 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
     /// `from`: the thread's first step in scan order.
     __device__ __forceinline__ place(const lane_state& t, const stretch& tile, int from, bool reversed)
         : thread(t), of_tile(tile), start(reversed ? tile.steps - 1 - from : from),
-          heading(reversed ? -1 : 1), existing(t.valid == 0 ? 0 : std::clamp(tile.steps - from, 0, Steps)) {}
+          heading(reversed ? -1 : 1), existing(t.valid == 0 ? 0 : clamped(tile.steps - from, 0, Steps)) {}
     __device__ __forceinline__ bool flipped() const { return false; }
     __device__ __forceinline__ int direction() const { return heading; }
     __device__ __forceinline__ int steps(int) const { return existing; }
@@ -137,7 +137,7 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
   }
   /// Elements of shared memory in which warps exchange states, twice.
   static constexpr int exchange_elements(int lane_threads) {
-    return 2 * component_capacity<group> * (threads / std::max(lane_threads, 32)) * Lanes * lane_threads;
+    return 2 * component_capacity<group> * (threads / larger(lane_threads, 32)) * Lanes * lane_threads;
   }
 
   lane_state thread;
@@ -324,7 +324,7 @@ private:
     for (int i = 0; i < most_bundles; ++i)  // beyond the last bundle it is read once more, and left out
 #pragma unroll
       for (int lane = 0; lane < Lanes; ++lane)
-        next[i][lane] = get<Holder, Framed>(std::min(i, bundles - 1), lane, like[lane]);
+        next[i][lane] = get<Holder, Framed>(smaller(i, bundles - 1), lane, like[lane]);
 #pragma unroll
     for (int lane = 0; lane < Lanes; ++lane) {
       before[lane] = total[lane] = next[0][lane];

@@ -101,7 +101,7 @@ __device__ __forceinline__ void join_pieces_of(const typename K::arguments& a,
   const bool exists = unit < a.lanes, writes = exists && threads.of_sharing() == 0;
   const auto of = [&](int lane) { return piece_states<K, S>(a.pieces, (exists ? unit : 0) * lanes + lane); };
   const int share = (a.pieces.count + threads.sharing() - 1) / threads.sharing(),
-            first = threads.of_sharing() * share, end = std::min(a.pieces.count, first + share);
+            first = threads.of_sharing() * share, end = smaller(a.pieces.count, first + share);
   states<group, typename K::compute> local[Arrangement::runs], preceding[Arrangement::runs], total[lanes];
   bool suspect = false;
   const auto append = [&](states<group, typename K::compute>& state, int lane, int piece) {
@@ -188,8 +188,8 @@ template <class K, class Arrangement> struct piece_scanner : tile_scanner<K, Arr
   }
   /// Of as many tiles as a lane has.
   template <int S> __device__ __forceinline__ tiles_to_do own_tiles(int all) const {
-    const int first = std::min(piece * a.pieces.tiles, all);
-    return {first, std::min(first + a.pieces.tiles, all) - first, !folds_piece<S>()};
+    const int first = smaller(piece * a.pieces.tiles, all);
+    return {first, smaller(first + a.pieces.tiles, all) - first, !folds_piece<S>()};
   }
   /// How many pieces come before the block's own in the order of a sweep.
   template <bool Back> __device__ __forceinline__ int pieces_before() const {

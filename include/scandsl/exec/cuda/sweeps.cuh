@@ -37,7 +37,7 @@ template <class K, class Arrangement> struct sweeper : piece_scanner<K, Arrangem
   static constexpr int carries_in_stage = [] {
     int most = 0;
     for_each_index(sweep_numbers{}, [&]<int S>(index_constant<S>) {
-      most = std::max(most, tile<K, S, typename Arrangement::place, false>::stage_bytes);
+      most = larger(most, tile<K, S, typename Arrangement::place, false>::stage_bytes);
     });
     return most;
   }();

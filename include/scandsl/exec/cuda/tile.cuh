@@ -732,7 +732,7 @@ private:
       const E* const end = static_cast<const E*>(memory.data) + memory.extent;
       E other{};
       constexpr int called_vectors =
-          std::min(vectors, shares_tiles<group> ? std::max(2, called_bytes / vector_bytes<I>) : 2);
+          smaller(vectors, shares_tiles<group> ? larger(2, called_bytes / vector_bytes<I>) : 2);
 #pragma unroll
       for (int v = 0; v < vectors; v += called_vectors) {
         const auto some =

@@ -1,7 +1,7 @@
 #pragma once
-#include <algorithm>
 #include <bit>
 
+#include "scandsl/core/order.hpp"
 #include "scandsl/exec/cuda/walk.cuh"
 #include "scandsl/pass/cuda_plan.hpp"
 
@@ -17,7 +17,7 @@ template <class K> struct tile_policy {
     for_each_index(std::make_integer_sequence<int, K::tensors>{}, [&]<int T>(index_constant<T>) {
       using element = typename K::template element<T>;
       if constexpr (is_walked<group, T> && !std::is_same_v<element, any_type>)
-        smallest = std::min(smallest, static_cast<int>(sizeof(element)));
+        smallest = smaller(smallest, static_cast<int>(sizeof(element)));
     });
     return smallest;
   }();
@@ -28,10 +28,10 @@ template <class K> struct tile_policy {
       using element = typename K::template element<node_at<group, I>.target>;
       bytes += static_cast<int>(sizeof(held_element<element, typename K::compute>));
     });
-    return std::max(bytes, smallest_element);
+    return larger(bytes, smallest_element);
   }();
   static constexpr int state_words =
-      std::max(1, component_capacity<group>) * static_cast<int>(sizeof(typename K::compute)) / 4;
+      larger(1, component_capacity<group>) * static_cast<int>(sizeof(typename K::compute)) / 4;
   /// Nodes evaluated at a step. A tile is unrolled: what a thread holds is bounded by the code it takes, too.
   static constexpr int work = [] {
     int most = 1;
@@ -40,12 +40,12 @@ template <class K> struct tile_policy {
       for (int q = 0; q < s; ++q)
         if (replays<group>(s, q)) nodes += group::plan.sweep[q].instructions.count;
       for (const scan_decl& scan : group::value.scans) nodes += 4 * scan.components;
-      most = std::max(most, nodes);
+      most = larger(most, nodes);
     }
     return most;
   }();
   static constexpr int unrolled_steps(int elements) {
-    return std::max(1, cuda_strip_policy::unrolled_work / (elements * work));
+    return larger(1, cuda_strip_policy::unrolled_work / (elements * work));
   }
   /// Elements of 16 bytes: a row's vector. A strip's may be fewer (strip_lanes).
   static constexpr int width = 16 / smallest_element;
@@ -63,8 +63,8 @@ template <class K> struct tile_policy {
   /// Scans of one sweep, of types that are known.
   static constexpr bool scans = is_typed && !several_sweeps && shares_tiles<group>;
   static constexpr int strip_lanes = [] {
-    int lanes = several_sweeps ? std::min(width, cuda_strip_policy::lanes_of_sweeps)
-                : scans        ? std::max(1, cuda_strip_policy::bytes_of_scans / smallest_element)
+    int lanes = several_sweeps ? smaller(width, cuda_strip_policy::lanes_of_sweeps)
+                : scans        ? larger(1, cuda_strip_policy::bytes_of_scans / smallest_element)
                                : width;
     while (turns && is_typed && lanes > 2 &&
            lanes * cuda_strip_policy::steps_of_turns * step_bytes > 4 * strip_held_words)
@@ -74,9 +74,9 @@ template <class K> struct tile_policy {
       lanes /= 2;
     return lanes;
   }();
-  static constexpr int strip_steps = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::clamp(
-      std::min(4 * strip_held_words / ((several_sweeps || scans || turns ? strip_lanes : width) * step_bytes),
-               unrolled_steps(strip_lanes)),
+  static constexpr int strip_steps = static_cast<int>(std::bit_floor(static_cast<unsigned>(clamped(
+      smaller(4 * strip_held_words / ((several_sweeps || scans || turns ? strip_lanes : width) * step_bytes),
+              unrolled_steps(strip_lanes)),
       2,
       several_sweeps       ? cuda_strip_policy::steps_of_sweeps
       : scans              ? cuda_strip_policy::steps_of_scans
@@ -97,7 +97,7 @@ template <class K> struct tile_policy {
       several_sweeps ? cuda_row_policy::held_words_of_sweeps : cuda_row_policy::held_words;
   static constexpr int row_vectors = [] {
     if (!is_typed) return 1;  // rows have a warp at least, and short ones would compute what is not there
-    int vectors = std::max(1, cuda_row_policy::elements / width);
+    int vectors = larger(1, cuda_row_policy::elements / width);
     while (vectors > 1 && (vectors * width > unrolled_steps(1) || vectors * state_words > 12 ||
                            vectors * width * step_bytes > 4 * row_held_words))
       vectors /= 2;

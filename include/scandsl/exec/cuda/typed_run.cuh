@@ -81,7 +81,7 @@ inline int most_cluster_blocks(int device, int multiprocessors) {
 #ifdef __CUDA_ARCH_LIST__
   int chosen = 0;
   for (const int made_for : {__CUDA_ARCH_LIST__})
-    if (made_for <= capability) chosen = std::max(chosen, made_for);
+    if (made_for <= capability) chosen = larger(chosen, made_for);
   if (chosen < 900) return 1;
 #endif
   if (capability < 900) return 1;
@@ -271,7 +271,7 @@ private:
       const erased_view& view = part.tensors[static_cast<std::size_t>(t)].view;
       std::int64_t elements = 1;
       for (int a = 0; a < view.rank; ++a) elements *= view.axis[a].count();
-      place = workspace.take(std::max<std::int64_t>(1, elements) * static_cast<std::int64_t>(sizeof(C)));
+      place = workspace.take(larger<std::int64_t>(1, elements) * static_cast<std::int64_t>(sizeof(C)));
     });
     auto& [kernel, scratch] = std::get<K>(kernels);
     kernel.emplace(p, kernel_table<P, K>, part, space, device, true, with_carries);

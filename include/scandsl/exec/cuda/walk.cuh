@@ -290,7 +290,7 @@ __device__ __forceinline__ bool joins_pieces(const typename K::arguments& a, uns
 
 /// Everything, in either arrangement: one kernel, for it does nothing but call.
 template <class K, class Strip, class Row>
-__global__ void __launch_bounds__(std::max(Strip::threads, Row::threads), Row::blocks_resident)
+__global__ void __launch_bounds__(larger(Strip::threads, Row::threads), Row::blocks_resident)
     walk_kernel(const __grid_constant__ typename K::arguments a) {
   extern __shared__ __align__(16) unsigned char shared[];
   const auto walk = [&]<class Arrangement>(std::type_identity<Arrangement>) {
