@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 FILLED = 2048  # positions: the first size of the published tables whose work fills a GPU
 
 
@@ -35,7 +34,7 @@ def markdown(results: dict) -> str:
 
 
 def least(rows: list[dict]) -> str:
-    """For each case and pass of scandsl the least of its sizes that fill a GPU, and that of 8192 positions."""
+    """For each case and pass of scandsl the least of its sizes that fill a GPU, and that of 8192."""
     lines = ["| op | case | pass | least | at | 8192 positions |", "|---|---|---|---|---|---|"]
     for op in dict.fromkeys(row["op"] for row in rows):
         for (case, pass_, which), own in lines_of([row for row in rows if row["op"] == op]).items():

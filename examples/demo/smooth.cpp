@@ -1,5 +1,6 @@
 #include "smooth.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <scandsl/scandsl.hpp>
 

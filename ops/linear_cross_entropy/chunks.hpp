@@ -1,4 +1,6 @@
 #pragma once
+#include <algorithm>
+
 #include "memory.hpp"
 
 /// Private to the op: how many tokens a chunk has.

@@ -1,4 +1,6 @@
 #pragma once
+#include <algorithm>
+
 #include "../common/devices.hpp"
 #include "gradient_program.hpp"
 #include "memory.hpp"

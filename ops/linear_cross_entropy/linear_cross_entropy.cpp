@@ -1,5 +1,6 @@
 #include "scandsl/ops/linear_cross_entropy.hpp"
 
+#include <algorithm>
 #include <memory>
 
 #include "chunks.hpp"

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "scale.hpp"
 #include "scandsl/core/overlap.hpp"
 #include "scandsl/exec/cuda/launch.cuh"

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "scandsl/ops/linear_cross_entropy.hpp"
 
 #include "results.hpp"

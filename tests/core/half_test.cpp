@@ -1,5 +1,6 @@
 #include "scandsl/core/half.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>

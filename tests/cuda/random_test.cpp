@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdlib>
 
 #include "cuda/random_programs.hpp"

@@ -1,5 +1,6 @@
 #include "scandsl/expr/activations.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>

@@ -1,5 +1,6 @@
 #include "exec/executed.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "exec/sweep_programs.hpp"
 #include "support/catch.hpp"
 

@@ -1,5 +1,6 @@
 #include "scandsl/expr/operators.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>

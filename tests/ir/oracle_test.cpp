@@ -1,5 +1,6 @@
 #include "scandsl/ir/oracle.hpp"
 
+#include <algorithm>
 #include <random>
 
 #include "scandsl/ir/lower.hpp"

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ops/linear_cross_entropy_case.hpp"
 #include "support/catch.hpp"
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ops/op_case.hpp"
 #include "scandsl/ops/lrpe_cosine.hpp"
 #include "support/catch.hpp"

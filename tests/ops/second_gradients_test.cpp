@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ops/gradient_case.hpp"
 #include "scandsl/ops/decayed_sum.hpp"
 #include "scandsl/ops/logcumsumexp.hpp"

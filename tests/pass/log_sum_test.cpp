@@ -1,5 +1,6 @@
 #include "scandsl/pass/log_sum.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

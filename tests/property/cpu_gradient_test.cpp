@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "../ops/chunk_cumsum_decay/program.hpp"
 #include "../ops/decayed_sum/program.hpp"
 #include "../ops/logcumsumexp/program.hpp"

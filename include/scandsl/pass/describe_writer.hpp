@@ -1,4 +1,6 @@
 #pragma once
+#include <algorithm>
+
 #include "scandsl/core/error.hpp"
 #include "scandsl/pass/describe_formulas.hpp"
 #include "scandsl/pass/describe_notation.hpp"

@@ -1,4 +1,6 @@
 #pragma once
+#include <algorithm>
+
 #include "scandsl/exec/cpu/pieces.hpp"
 #include "scandsl/exec/cpu/rows.hpp"
 #include "scandsl/exec/validate.hpp"

@@ -1,4 +1,6 @@
 #pragma once
+#include <algorithm>
+
 #include "scandsl/exec/bind.hpp"
 #include "scandsl/exec/cpu/driver.hpp"
 #include "scandsl/pass/explain.hpp"
