@@ -25,8 +25,7 @@ def markdown(results: dict) -> str:
         text.append(f"## {op}")
         rows = [row for row in results["rows"] if row["op"] == op and row["provider"] != "copy"]
         for line, by_provider in lines_of(rows).items():
-            named = [each.replace("_", " ") for each in line if each not in ("", "none")]
-            text += [f"### {', '.join(named)}", table(by_provider, time_cell)]
+            text += [f"### {', '.join(named(*line))}", table(by_provider, time_cell)]
             if any("peak_mib" in row for own in by_provider.values() for row in own):
                 measured = {name: own for name, own in by_provider.items() if "published" not in own[0]}
                 text += ["Peak MiB:", table(measured, memory_cell)]
@@ -38,17 +37,23 @@ def least(rows: list[dict]) -> str:
     lines = ["| op | case | pass | least | at | 8192 positions |", "|---|---|---|---|---|---|"]
     for op in dict.fromkeys(row["op"] for row in rows):
         for (case, pass_, which), own in lines_of([row for row in rows if row["op"] == op]).items():
-            shares = {
-                row["n"]: (row["of_copy"], positions)
+            filled = [
+                row
                 for row in own.get("scandsl", [])
-                if "of_copy" in row and (positions := positions_of(row)) >= FILLED
-            }
-            if shares:
-                n, (share, _) = min(shares.items(), key=lambda each: each[1][0])
-                middle = [f"{share:.2f}" for share, positions in shares.values() if positions == 8192]
-                name = " ".join(each.replace("_", " ") for each in (case, which) if each not in ("", "none"))
-                lines.append(f"| {op} | {name} | {pass_} | {share:.2f} | {n} | {''.join(middle)} |")
+                if "of_copy" in row and positions_of(row) >= FILLED
+            ]
+            if filled:
+                lowest = min(filled, key=lambda row: row["of_copy"])
+                middle = "".join(f"{row['of_copy']:.2f}" for row in filled if positions_of(row) == 8192)
+                cells = [op, " ".join(named(case, which)), pass_]
+                cells += [f"{lowest['of_copy']:.2f}", str(lowest["n"]), middle]
+                lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def named(*parts: str) -> list[str]:
+    """As a reader sees them, without those that say nothing."""
+    return [part.replace("_", " ") for part in parts if part not in ("", "none")]
 
 
 def positions_of(row: dict) -> int:

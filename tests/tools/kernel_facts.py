@@ -54,7 +54,7 @@ MOST_OF_A_PROGRAM = [
 # Warps that registers leave room for on a multiprocessor, at least. The first line that fits a kernel's name
 # counts.
 WARPS = [
-    ("* piece *", 8),  # one block of 256 threads, as fast as two or one of 512
+    ("* piece *", 8),  # one block of 256 threads, faster than two, or one of 512
     ("* lookback *", 18),  # two blocks and their messengers
     ("* strip*", 12),  # three blocks of 128 threads
     ("* walk", 12),  # which may have strips alone
