@@ -150,10 +150,11 @@ void add_scan_gradients() {
     for (const bool scalar : {false, true})
       add_decayed_sum_backward<bfloat16>("bf16", {12, 8192, 2048}, along, scalar);
   }
-  for (const std::int64_t length : {512, 8192, 65536}) {
+  for (const std::int64_t length : {512, 8192, 16384, 32768, 65536}) {
     add_logcumsumexp_backward<bfloat16>("bf16", rows_of(length), 2);
     add_decayed_sum_backward<bfloat16>("bf16", rows_of(length), 2);
   }
+  add_decayed_sum_backward<bfloat16>("bf16", rows_of(65536), 2, true);
   add_logcumsumexp_backward<bfloat16>("bf16", {12, 8192, 2047}, 2);
   add_logcumsumexp_backward<bfloat16>("bf16", {1, 1 << 20, 64}, 1);
   add_decayed_sum_backward<bfloat16>("bf16", {1, 1 << 20, 64}, 1);

@@ -164,6 +164,38 @@ TEST_CASE("explain states the carries that a scan can leave and its gradient fin
             .carry_bytes == 0);
 }
 
+TEST_CASE("rows of several tiles leave carries, too, with which a gradient is walked",
+          "[cuda][plan][explain]") {
+  const auto scan_of = [](std::int64_t rows_there) {
+    return plan<rows>(h200, x = shape<bfloat16>(rows_there, 65536), y = shape<bfloat16>(rows_there, 65536));
+  };
+  const auto gradient_of = [](std::int64_t rows_there) {
+    const auto all = shape<bfloat16>(rows_there, 65536);
+    return plan<drows>(h200, x = all, dy = all, dx = all);
+  };
+  const std::int64_t bytes = std::int64_t{6144} * 65536 * 2;
+  const auto many = gradient_of(6144);
+  CHECK(scan_of(6144).carry_bytes == bytes / 256);  // a number of 32 bits for 512 of 16
+  CHECK(many.carry_bytes == scan_of(6144).carry_bytes);
+  CHECK(moved_with_carries(many) == 3 * bytes + many.carry_bytes);
+  CHECK(many.workspace_with_carries == 0);
+  // Of few rows a cluster holds each.
+  CHECK(gradient_of(64).kernels[0].plan.clustered);
+  CHECK(gradient_of(64).carry_bytes == 0);
+  // Rows of a warp are one tile, though longer ones are walked by smaller tiles.
+  namespace decayed = ops::decayed_sum_program;
+  using ops::names::decay, ops::names::exclusive, ops::names::reverse;
+  const auto of_elements = [](std::int64_t steps) {
+    const auto all = shape<bfloat16>(98304, steps);
+    return plan<decayed::gradient_per_element>(h200, x = all, decay = all, dy = all, dx = all,
+                                               tensor<"ddecay">{} = all, decayed::log_decay = false,
+                                               reverse = false, exclusive = false);
+  };
+  CHECK(of_elements(1024).kernels[0].one_tile);
+  CHECK(of_elements(1024).carry_bytes == 0);
+  CHECK(of_elements(16384).carry_bytes == std::int64_t{98304} * 32 * 4);
+}
+
 TEST_CASE("terms that vanish where a tile has no steps need no mask, and others are not taken for such",
           "[cuda]") {
   using cuda_detail::vanishes;

@@ -62,7 +62,7 @@ cuda_kernel_plan plan_for(const dims& along_b, const dims& along_n, double chunk
                           std::int64_t sequences = 0, bool lookback = false, bool clusters = false,
                           const cuda_device& device = {}) {
   return plan_for<P>(along_b, along_n, chunk_size, sequences,
-                     {8, 8, 256, 8, 4, 1, lookback, lookback, 4, clusters, 4, 2000, 2000, 32768}, device);
+                     {8, 8, 256, 8, 4, 1, lookback, lookback, 4, clusters, 4, 2000, 2000, 4}, device);
 }
 
 std::int64_t lanes_in(const std::vector<dimension>& dimensions) { return loop_nest::count(dimensions); }
@@ -118,7 +118,7 @@ TEST_CASE("rows longer than a block's tile are a cluster's", "[pass][cuda]") {
 
 TEST_CASE("in a cluster a thread holds more", "[pass][cuda]") {
   cuda_tile_shape shape;
-  shape.row_vectors = 4, shape.clusters = true, shape.cluster_vectors = 8;
+  shape.row_vectors = shape.walked_vectors = 4, shape.clusters = true, shape.cluster_vectors = 8;
   const auto plan = [&](std::int64_t steps) {
     const program& p = kernel_program<summed, 0>;
     problem bound = unbound_problem(p);
@@ -135,37 +135,71 @@ TEST_CASE("in a cluster a thread holds more", "[pass][cuda]") {
   CHECK(!plan(16 * 256 * 64 + 1).clustered);
 }
 
-TEST_CASE("of a row that is one tile a thread may hold more", "[pass][cuda]") {
+TEST_CASE("rows that are one tile may have kernels of their own, of threads that hold more", "[pass][cuda]") {
   cuda_tile_shape shape;
-  shape.row_vectors = 4, shape.one_tile_vectors = 8, shape.clusters = true, shape.cluster_vectors = 8;
+  shape.row_vectors = shape.walked_vectors = 4, shape.one_tile_vectors = 8, shape.clusters = true,
+  shape.cluster_vectors = 8;
   const auto once = [&](std::int64_t steps, double chunk_size = 0, std::int64_t sequences = 0) {
     return plan_for<summed>({{4000, steps}}, {{steps, 1}}, chunk_size, sequences, shape);
   };
   const auto twice = [&](std::int64_t steps) {
     return plan_for<centred>({{40, steps}}, {{steps, 1}}, 0, 0, shape);
   };
-  CHECK(!once(1024).holds_more);  // for rows of a warp there is another kernel
+  CHECK(!once(1024).one_tile);  // for rows of a warp there is another kernel
   CHECK(once(1024).lane_threads == 32);
-  CHECK(once(1025).holds_more);
+  CHECK(once(1025).one_tile);
   CHECK(once(1025).lane_threads == 32);
   CHECK(once(2049).lane_threads == 64);
   CHECK(once(8192).lane_threads == 128);
-  CHECK(!once(8193).holds_more);  // that is walked, by fewer threads
-  CHECK(twice(16384).holds_more);
+  CHECK(!once(8193).one_tile);  // that is walked, by fewer threads
+  CHECK(twice(16384).one_tile);
   CHECK(twice(16384).lane_threads == 256);
   CHECK(!twice(16384).clustered);
-  CHECK(!twice(16385).holds_more);
+  CHECK(!twice(16385).one_tile);
   CHECK(twice(16385).clustered);
-  CHECK(!once(4096, 0, 3).holds_more);  // packed sequences begin anywhere
-  CHECK(once(8192, 2048).holds_more);   // chunks are lanes
+  CHECK(!once(4096, 0, 3).one_tile);  // packed sequences begin anywhere
+  CHECK(once(8192, 2048).one_tile);   // chunks are lanes
   CHECK(once(8192, 2048).lane_threads == 32);
   shape.ragged_rows = true;  // rows that end within vectors have one kernel for all lengths
   CHECK(twice(100).ragged);
-  CHECK(twice(100).holds_more);
+  CHECK(twice(100).one_tile);
   CHECK(twice(100).lane_threads == 2);
-  shape.one_tile_vectors = 4;
-  CHECK(!twice(2048).holds_more);
+  shape.one_tile_vectors = 0;
+  CHECK(!twice(2048).one_tile);
   CHECK(twice(2048).lane_threads == 64);
+}
+
+TEST_CASE("of a row of several tiles a thread may hold less, in blocks of fewer", "[pass][cuda]") {
+  cuda_tile_shape shape;
+  shape.row_vectors = shape.one_tile_vectors = 4, shape.walked_vectors = 2;
+  shape.walked_threads = 128, shape.walked_blocks = 3;
+  const auto twice = [&](std::int64_t rows, std::int64_t steps) {
+    return plan_for<centred>({{rows, steps}}, {{steps, 1}}, 0, 0, shape);
+  };
+  CHECK(twice(4, 1024).lane_threads == 32);  // a warp, of which each thread holds four vectors
+  CHECK(twice(4, 8192).one_tile);
+  CHECK(twice(4, 8192).lane_threads == 256);
+  CHECK(!twice(4, 8193).one_tile);
+  CHECK(twice(4, 8193).lane_threads == 128);
+  CHECK(plan_for<summed>({{4, 4096}}, {{4096, 1}}, 0, 3, shape).lane_threads == 128);  // packed sequences
+  CHECK(twice(4000, 8193).lane_threads == 32);                                         // rows enough
+  shape.finds_carries = true, shape.walked_vectors = 1;
+  CHECK(twice(4000, 8193).lane_threads == 64);  // carries are of every 512th step
+}
+
+TEST_CASE("a gradient that finds carries walks where it would have a cluster", "[pass][cuda]") {
+  cuda_tile_shape shape;
+  shape.row_vectors = shape.one_tile_vectors = shape.walked_vectors = shape.cluster_vectors = 4;
+  shape.clusters = true, shape.walked_threads = 128, shape.walked_blocks = 3;
+  const auto clustered = [&](std::int64_t rows, std::int64_t steps) {
+    return plan_for<centred>({{rows, steps}}, {{steps, 1}}, 0, 0, shape).clustered;
+  };
+  CHECK(clustered(64, 65536));
+  CHECK(clustered(4000, 16384));
+  shape.finds_carries = true;
+  CHECK(clustered(64, 65536));  // too few to keep all multiprocessors busy
+  CHECK(!clustered(4000, 16384));
+  CHECK(!clustered(264, 32768));
 }
 
 TEST_CASE("many rows that a cluster would hold in part are walked", "[pass][cuda]") {
@@ -554,19 +588,22 @@ TEST_CASE("lanes are numbered by the names of their axes, whatever the strides",
   CHECK(numbers({{3, 1}, {200, 3}}) == transposed);
 }
 
-TEST_CASE("strips of more than one interval keep carries, and nothing else does", "[pass][cuda]") {
+TEST_CASE("strips of more than one interval keep carries, and rows of several tiles", "[pass][cuda]") {
   const program& p = kernel_program<summed, 0>;
-  const cuda_tile_shape shape{8, 8, 256, 8, 4, 1, false, false, 4, false, 4, 2000, 2000, 32768};
+  const cuda_tile_shape shape{8, 8, 256, 8, 4, 1, false, false, 4, false, 4, 2000, 2000, 4};
   const auto keeps = [&](const dims& along_b, const dims& along_n, double chunk_size = 0,
                          std::int64_t sequences = 0) {
     return keeps_carries(p, plan_for<summed>(along_b, along_n, chunk_size, sequences), shape, false);
   };
   CHECK(keeps({{2048, 1}}, {{8192, 2048}}));
   CHECK(keeps({{2048, 1}}, {{65, 2048}}));
-  CHECK_FALSE(keeps({{2048, 1}}, {{64, 2048}}));          // the carry before step 0 is known
-  CHECK_FALSE(keeps({{96, 2048}}, {{2048, 1}}));          // rows
+  CHECK_FALSE(keeps({{2048, 1}}, {{64, 2048}}));  // the carry before step 0 is known
+  CHECK(keeps({{96, 8193}}, {{8193, 1}}));
+  CHECK_FALSE(keeps({{96, 8192}}, {{8192, 1}}));          // one tile
+  CHECK_FALSE(keeps({{96, 9000}}, {{9000, 1}}, 100));     // chunks are rows
+  CHECK_FALSE(keeps({{96, 9000}}, {{9000, 1}}, 0, 3));    // packed sequences
   CHECK_FALSE(keeps({{2048, 1}}, {{8192, 2048}}, 100));   // restarts
   CHECK_FALSE(keeps({{2048, 1}}, {{8192, 2048}}, 0, 3));  // packed sequences
-  CHECK(carry_bytes(65, 100, 2, 4) == 2 * 100 * 2 * 4);
-  CHECK(carry_bytes(128, 100, 1, 8) == 2 * 100 * 8);
+  CHECK(carry_bytes(64, 65, 100, 2, 4) == 2 * 100 * 2 * 4);
+  CHECK(carry_bytes(64, 128, 100, 1, 8) == 2 * 100 * 8);
 }

@@ -57,6 +57,8 @@ WARPS = [
     ("* piece *", 8),  # one block of 256 threads, faster than two, or one of 512
     ("* lookback *", 18),  # two blocks and their messengers
     ("* strip*", 12),  # three blocks of 128 threads
+    ("*.gradient_* stream row*", 12),  # the same, of several sweeps
+    ("*.token_gradient * stream row*", 12),
     ("* walk", 12),  # which may have strips alone
     ("*", 16),  # two blocks of 256 threads
 ]
@@ -96,8 +98,9 @@ SHARES = [
     ("* row* staged", 0.45, 0.45),
     # What scans make of a piece of a row are a few numbers.
     ("logcumsumexp.gradient_program * stream row*", 0.7, 0.9),
-    # Two vectors of a thread, which may begin and end anywhere.
-    ("lrpe_cosine.softmax_features_dx * stream row<8, 2, 0>", 0.7, 0.9),
+    # Two vectors of a thread, or one, which may begin and end anywhere.
+    ("decayed_sum.gradient_per_element * stream row*", 0.7, 0.92),
+    ("lrpe_cosine.softmax_features_dx * stream row<8, 1, 0>*", 0.7, 0.7),
     ("* row*", 0.7, 0.95),
 ]
 # Hot kernels that read registers back from local memory, and at how many places at most. The counts are nvcc
@@ -105,18 +108,14 @@ SHARES = [
 SPILLS = [
     # 64 elements of two operands wait in registers.
     ("decayed_sum.gradient_per_lane * one_tile row*", 16),
-    # Masks of steps, and the same operands.
-    ("decayed_sum.gradient_* stream row* ragged", 295),
     # Two operands of 32 elements a thread wait in registers.
     ("decayed_sum.gradient_without_decay bfloat16 stream row*", 54),
     # 512 threads leave 128. What a thread knows of its lanes waits while they are gone through.
     ("* piece strip*", 18),
-    # Gradients hold two or three operands of 32 elements a thread, and what their first sweep leaves. Rows
-    # of several tiles wait for a kernel that keeps them in shared memory.
-    ("logcumsumexp.gradient_program * stream row*", 40),
-    ("decayed_sum.gradient_per_lane * stream row*", 124),
+    # Gradients hold two or three operands of 32 elements a thread, and what their first sweep leaves.
     ("decayed_sum.gradient_per_element * one_tile row*", 4),
-    ("decayed_sum.gradient_per_element * stream row*", 220),
+    # Where carries are to be left is known all along.
+    ("decayed_sum bfloat16 stream row*", 1),
     # What a thread knows of its lanes, before and behind its walks. Thirteen reads more, in tiles, and a
     # log-sum's took a sixth longer; three more, and a decayed sum's 3 %.
     ("*.gradient_* * stream strip*", 7),

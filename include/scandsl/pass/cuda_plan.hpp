@@ -87,11 +87,20 @@ struct cuda_row_policy {
   /// as far.
   static constexpr int unrolled_work_of_one_tile = 2 * cuda_strip_policy::unrolled_work;
   static constexpr int held_words_of_one_tile = 64;
-  /// Of rows of several tiles with fewer threads than a block, where there are so many rounds of blocks: what
-  /// the barriers of more than a warp cost (log-sums, rows of 16384: 0.78 of a copy with 256 threads, 0.91
-  /// with 32), and each further time as many threads as are resident (decayed sums, of which 192 are in place
-  /// of 512: 0.84 and 1).
-  static constexpr double cost_of_barriers = 1.08, cost_of_lack = 0.11;
+  /// Of rows of several tiles with fewer threads than a block, where there are so many rounds of blocks: how
+  /// many serve best, and what twice or half as many cost. Few threads wait less for each other, many take
+  /// memory in the order of its addresses, which counts where a thread holds much. (H200, 2^28 or more
+  /// elements in bfloat16, with 32, 64, 128 and 256 threads: log-sums, 64 bytes a thread, rows of 16384 0.95,
+  /// 0.98, 0.95 and 0.82 of a copy, of 65536 0.90, 0.93, 0.93 and 0.93; decayed sums, 128 bytes, 0.99, 1.01,
+  /// 1.02 and 1.04, and 0.93, 0.97, 0.99 and 1.01; their gradients 0.95, 0.86 and 0.78, and 0.91, 0.79 and
+  /// 0.75. Of types that are looked up it is not measured.)
+  struct best_threads {
+    int count;
+    double cost_of_twice;
+  };
+  static constexpr best_threads best_of_walked_sweeps{32, 0.09}, best_of_little{64, 0.03},
+      best_of_much{256, 0.015}, best_of_other_types{32, 0.08};
+  static constexpr int bytes_of_little = 64;
   static constexpr int rounds_of_blocks = 2;
   /// Of a cluster, so that a row of so many tiles is held in registers and read once. 16 is what an H200
   /// takes.
@@ -104,6 +113,14 @@ struct cuda_row_policy {
                        held_bytes_of_four = 48;
   /// In clusters a thread holds so many times as much, for they wait for each other.
   static constexpr int more_in_clusters = 2;
+  /// Of rows of several tiles and several sweeps, whose operands wait while all of them run beside the tile
+  /// that is on its way: fewer threads, of more registers. (H200, 6144 rows of 65536: gradient of a log-sum
+  /// 0.60 ms, with 16 elements a thread 0.70, so with 128 registers too; of a decayed sum, whose three
+  /// operands take 48 words of 32 elements, 1.71, and with 16 1.06.)
+  static constexpr int threads_of_walked_sweeps = 128, blocks_resident_of_walked_sweeps = 3,
+                       held_words_of_walked_sweeps = 32;
+  /// Carries are kept of every so many steps: no tile has fewer of a gradient that begins with them.
+  static constexpr int carry_steps = 512;
 };
 
 /// What a walk of rows that clusters hold, too, costs more than the clusters do, in tiles of a block where
@@ -116,6 +133,11 @@ struct cuda_cluster_policy {
   static constexpr double start_of_walk = 0.4, row_of_walk = 0.47, tile_of_lone_block = 1.36;
   static constexpr double other_block = 0.027;
   static constexpr int blocks_for_nothing = 4;
+  /// A tile of a walk that reads its tiles once, for the scan has left carries, where a multiprocessor has
+  /// several rows. (H200, us, clusters and such walks: log-sums, 132 rows of 65536 29 and 34, 264 56 and 41,
+  /// 2112 rows of 16384 81 and 72; decayed sums, 528 rows of 16384 38 and 45, 264 of 32768 40 and 39, 6144 of
+  /// 16384 322 and 277.)
+  static constexpr double tile_with_carries = 0.72;
 };
 
 /// What blocks of one tile have the L2 cache fetch for later ones, which then wait for less. Measured on an
@@ -173,10 +195,9 @@ struct cuda_sweep_piece_policy {
   /// rows: as fast; of 1024 lanes side by side 2.5 ms, 1.8 in pieces; softmax of 16 rows 1.4 and 0.85); that
   /// in rolled loops; and kernels for the usual case (on an H200, 16 blocks: 3.9 ms, 0.5 in pieces).
   static constexpr int idle_multiprocessors = 4, idle_of_rolled = 16, idle_of_streams = 2;
-  /// Blocks of a multiprocessor, of rows and of strips.
-  static constexpr int blocks_resident_of_rows = 2,
-                       blocks_resident_of_strips = cuda_strip_policy::resident_threads_of_sweeps /
-                                                   cuda_strip_policy::threads_of_sweeps;
+  /// Blocks of a multiprocessor, of strips.
+  static constexpr int blocks_resident_of_strips =
+      cuda_strip_policy::resident_threads_of_sweeps / cuda_strip_policy::threads_of_sweeps;
   /// Of a row, for several launches take as long as a few tiles. Not measured.
   static constexpr int fewest_tiles_of_rows = 16;
 };
@@ -254,8 +275,10 @@ struct cuda_tile_shape {
   bool clusters = false;  ///< there is a kernel for rows of several blocks; a thread's part:
   int cluster_vectors = 4;
   int piece_shared_bytes = 0, lookback_shared_bytes = 0;  ///< of a block at most
-  int row_stage_bytes = 0;                                ///< of a block that walks rows of several tiles
-  int one_tile_vectors = 0;     ///< a thread of a row that is one tile, where that is more
+  int walked_vectors = 2;  ///< a thread of a row of several tiles; threads of a block at most, and blocks
+  int walked_threads = cuda_row_policy::threads, walked_blocks = cuda_row_policy::blocks_resident;
+  cuda_row_policy::best_threads walked_best = cuda_row_policy::best_of_other_types;
+  int one_tile_vectors = 0;     ///< a thread of a row that is one tile, where such have kernels of their own
   bool strips = true;           ///< there are kernels for strips; else everything goes along rows
   bool rows = true;             ///< there are kernels for rows; else everything goes along strips
   bool ragged_rows = false;     ///< there are some for rows that end within vectors,
@@ -267,6 +290,8 @@ struct cuda_tile_shape {
   /// not.
   int idle_of_rows = 0, idle_of_strips = 0;
   int strip_blocks = 1;  ///< blocks of strips that a multiprocessor holds
+  /// Of a gradient: it may begin its tiles with carries that the scan left.
+  bool finds_carries = false;
 };
 
 struct cuda_kernel_plan {
@@ -282,8 +307,7 @@ struct cuda_kernel_plan {
   std::int64_t segments = 1;
   bool packed = false;
   int lane_threads = 1;
-  bool holds_more = false;          ///< a row is one tile of threads that hold shape.one_tile_vectors of it
-  std::int64_t carry_interval = 0;  ///< carries are left, or found, before every so many steps; 0: none are
+  bool one_tile = false;            ///< a row is one tile of threads that hold shape.one_tile_vectors of it
   bool clustered = false;           ///< the blocks of a cluster hold a row
   bool ragged = false;              ///< rows end within vectors
   bool staged = false;              ///< a row waits in shared memory
@@ -334,19 +358,30 @@ inline void take_parts(problem& bound, int t, cuda_kernel_plan& of) {
   of.leaves_parts = true;
 }
 
-/// Whether a plan can leave carries, or (finds) begin its tiles with them: walks along strips of more than
-/// one tile, without restarts.
+/// Steps between the carries that a plan leaves, or finds.
+constexpr std::int64_t carry_interval(cuda_arrangement arrangement) {
+  return arrangement == cuda_arrangement::row ? cuda_row_policy::carry_steps : cuda_strip_policy::carry_steps;
+}
+/// Whether a plan can leave carries, or (finds) begin its tiles with them: walks of more than one tile,
+/// without restarts. (Of strips one tile may leave them to a gradient whose tiles are shorter. Short rows are
+/// one tile of threads that hold row_vectors of it.)
 inline bool keeps_carries(const program& p, const cuda_kernel_plan& plan, const cuda_tile_shape& shape,
                           bool finds) {
-  const std::int64_t interval = cuda_strip_policy::carry_steps, steps = plan.nest.steps(),
-                     tile = detail::steps_of_strips(shape, plan.lane_threads);
-  return detail::can_number_lanes(p) && plan.arrangement == cuda_arrangement::strip && !plan.packed &&
-         plan.pieces == 1 && plan.chunk == 0 && plan.nest.walk.size() == 1 && steps > interval &&
-         (finds ? steps > tile && tile % interval == 0 : interval % shape.strip_steps == 0);
+  const std::int64_t interval = carry_interval(plan.arrangement), steps = plan.nest.steps();
+  const bool row = plan.arrangement == cuda_arrangement::row;
+  const std::int64_t of_thread = row ? shape.row_steps : shape.strip_steps,
+                     tile = row ? plan.lane_threads * of_thread * shape.walked_vectors
+                                : detail::steps_of_strips(shape, plan.lane_threads);
+  const bool walks =
+      !row || (steps > tile && steps > 32 * of_thread * shape.row_vectors && !plan.clustered &&
+               !plan.staged && !plan.one_tile && plan.repeats == 1 && plan.lookback_tiles == 0);
+  return detail::can_number_lanes(p) && walks && !plan.packed && plan.pieces == 1 && plan.chunk == 0 &&
+         plan.nest.walk.size() == 1 && steps > interval &&
+         (finds ? steps > tile && tile % interval == 0 : interval % of_thread == 0);
 }
 /// What carries of a program's lanes take.
-constexpr std::int64_t carry_bytes(std::int64_t steps, std::int64_t lanes, int components, int element_size) {
-  const std::int64_t interval = cuda_strip_policy::carry_steps;
+constexpr std::int64_t carry_bytes(std::int64_t interval, std::int64_t steps, std::int64_t lanes,
+                                   int components, int element_size) {
   return (steps + interval - 1) / interval * lanes * components * element_size;
 }
 

@@ -199,7 +199,7 @@ inline void consider_sweep_pieces(cuda_kernel_plan& plan, const cuda_tile_shape&
   using policy = cuda_sweep_piece_policy;
   const bool row = plan.arrangement == cuda_arrangement::row;
   const int idle = row ? shape.idle_of_rows : shape.idle_of_strips,
-            resident = row ? policy::blocks_resident_of_rows : policy::blocks_resident_of_strips;
+            resident = row ? shape.walked_blocks : policy::blocks_resident_of_strips;
   if (idle == 0 || plan.nest.walk.size() != 1 || plan.packed || plan.chunk > 0 || plan.repeats > 1 ||
       blocks == 0 || blocks * idle > device.multiprocessors)
     return;
@@ -292,16 +292,23 @@ inline bool has_whole_rows(const program& p, const cuda_kernel_plan& plan) {
   const bool restarts = plan.chunk > 0 && plan.chunk_dimension < 0;
   return p.scans.count > 0 && !plan.packed && !restarts && plan.nest.walk.size() == 1;
 }
-/// Whether rows are one tile of threads that hold more of such than of longer rows. Of one sweep where fewer
-/// vectors a thread would make one tile, too, for several tiles are walked in less time than one is. Short
-/// rows are left to parts of a warp that hold less: where they do not begin at 16 bytes, which such programs
-/// of one sweep cannot tell, more threads are faster. Ragged rows have one kernel for all lengths.
-inline bool holds_more_of_one_tile(const program& p, const walk_table& table, const cuda_kernel_plan& plan,
-                                   const cuda_tile_shape& shape, std::int64_t length) {
-  if (shape.one_tile_vectors <= shape.row_vectors || !has_whole_rows(p, plan)) return false;
+/// Whether rows are one tile, where such have kernels of their own. Of one sweep where fewer vectors a thread
+/// would make one tile, too, for several tiles are walked in less time than one is. Short rows are left to
+/// parts of a warp, which may hold less: where they do not begin at 16 bytes, which such programs of one
+/// sweep cannot tell, more threads are faster. Ragged rows have one kernel for all lengths.
+inline bool are_one_tile(const program& p, const walk_table& table, const cuda_kernel_plan& plan,
+                         const cuda_tile_shape& shape, std::int64_t length) {
+  if (shape.one_tile_vectors == 0 || !has_whole_rows(p, plan)) return false;
   const int vectors = table.sweeps > 1 ? shape.one_tile_vectors : shape.row_vectors;
   return length <= std::int64_t{cuda_row_policy::threads} * shape.row_steps * vectors &&
          (plan.ragged || length > std::int64_t{32} * shape.row_steps * shape.row_vectors);
+}
+/// Vectors that a thread has of a row.
+inline int vectors_of_rows(const cuda_kernel_plan& plan, const cuda_tile_shape& shape, std::int64_t length) {
+  return plan.one_tile ? shape.one_tile_vectors
+         : length <= std::int64_t{32} * shape.row_steps * shape.row_vectors && !plan.packed
+             ? shape.row_vectors
+             : shape.walked_vectors;
 }
 
 inline int most_blocks_of_cluster(const cuda_device& device) {
@@ -316,7 +323,7 @@ inline bool can_be_clustered(const program& p, const cuda_kernel_plan& plan, con
   const std::int64_t of_cluster =
       most_blocks * cuda_row_policy::threads * shape.row_steps * shape.cluster_vectors;
   return shape.clusters && most_blocks > 1 && has_whole_rows(p, plan) && length > steps_of_rows(shape) &&
-         length <= of_cluster && !plan.holds_more;
+         length <= of_cluster && !plan.one_tile;
 }
 
 /// Whether rows that clusters of so many blocks hold are walked by a block each in less time: as its last
@@ -326,8 +333,8 @@ inline bool walks_sooner(std::int64_t rows, std::int64_t length, int blocks, con
   using policy = cuda_cluster_policy;
   const double of_multiprocessor = static_cast<double>(rows) / device.multiprocessors,
                tiles = static_cast<double>(tiles_of_rows(shape, length));
-  const double walk = policy::start_of_walk +
-                      tiles * std::max(policy::tile_of_lone_block, of_multiprocessor) +
+  const double a_tile = of_multiprocessor * (shape.finds_carries ? policy::tile_with_carries : 1);
+  const double walk = policy::start_of_walk + tiles * std::max(policy::tile_of_lone_block, a_tile) +
                       policy::row_of_walk * of_multiprocessor;
   const double others = std::max(0, blocks - policy::blocks_for_nothing),
                tiles_of_block = static_cast<double>(shape.cluster_vectors) / shape.row_vectors;
@@ -354,27 +361,25 @@ inline bool stage_rows(const program& p, cuda_kernel_plan& plan, const cuda_tile
   return true;
 }
 
-/// Threads along a row of more tiles than one, where there are rows enough to keep the device busy with few:
-/// a warp waits for no other, and its last tile is not mostly empty (9000 steps in tiles of 8192 take as long
-/// as 16384). But a block has its stages in shared memory however many threads it has, so that of small ones
-/// fewer may be resident.
+/// Threads along a row of more tiles than one: where there are rows enough to keep the device busy with few,
+/// as many as serve best, or fewer where its last tile would be mostly empty (9000 steps in tiles of 8192
+/// take as long as 16384).
 inline int threads_of_rows(std::int64_t rows, std::int64_t length, const cuda_tile_shape& shape,
                            const cuda_device& device) {
   using policy = cuda_row_policy;
-  constexpr int most_resident = policy::threads * policy::blocks_resident;
-  const std::int64_t a_thread = shape.row_steps * shape.row_vectors;
-  const int blocks = device.shared_bytes / std::max(1, shape.row_stage_bytes);
+  const std::int64_t a_thread = shape.row_steps * shape.walked_vectors;
+  const auto log2 = [](int threads) { return std::countr_zero(static_cast<unsigned>(threads)); };
   const auto cost = [&](int threads) {
     const std::int64_t tile = threads * a_thread, walked = (length + tile - 1) / tile * tile;
-    const std::int64_t resident = std::int64_t{blocks} * std::max(threads, policy::fewest_threads);
-    const double lack = static_cast<double>(most_resident) /
-                        static_cast<double>(std::clamp<std::int64_t>(resident, 1, most_resident));
-    return static_cast<double>(walked) * (1 + policy::cost_of_lack * (lack - 1)) *
-           (threads > 32 ? policy::cost_of_barriers : 1);
+    const int doublings = std::abs(log2(threads) - log2(shape.walked_best.count));
+    return static_cast<double>(walked) * (1 + shape.walked_best.cost_of_twice * doublings);
   };
-  const std::int64_t enough = std::int64_t{most_resident} * policy::rounds_of_blocks * device.multiprocessors;
-  int best = policy::threads;
-  for (int threads = best / 2; threads >= 32 && rows * threads >= enough; threads /= 2)
+  const std::int64_t enough = std::int64_t{shape.walked_threads} * shape.walked_blocks *
+                              policy::rounds_of_blocks * device.multiprocessors;
+  const std::int64_t fewest =
+      std::max<std::int64_t>(32, shape.finds_carries ? policy::carry_steps / a_thread : 0);
+  int best = shape.walked_threads;
+  for (int threads = best / 2; threads >= fewest && rows * threads >= enough; threads /= 2)
     if (cost(threads) < cost(best)) best = threads;
   return best;
 }
@@ -430,11 +435,10 @@ cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& table, con
   if (plan.arrangement == cuda_arrangement::row) {
     plan.ragged = shape.ragged_rows &&
                   (plan.packed || length % shape.row_steps != 0 || nest.steps() % shape.row_steps != 0);
-    plan.holds_more = detail::holds_more_of_one_tile(p, table, plan, shape, length);
-    const std::int64_t a_thread =
-        shape.row_steps * (plan.holds_more ? shape.one_tile_vectors : shape.row_vectors);
-    plan.lane_threads =
-        detail::power_of_two_above((length + a_thread - 1) / a_thread, cuda_row_policy::threads);
+    plan.one_tile = detail::are_one_tile(p, table, plan, shape, length);
+    const std::int64_t a_thread = shape.row_steps * detail::vectors_of_rows(plan, shape, length);
+    const int most_threads = plan.one_tile ? cuda_row_policy::threads : shape.walked_threads;
+    plan.lane_threads = detail::power_of_two_above((length + a_thread - 1) / a_thread, most_threads);
     plan.lane_threads = std::max(plan.lane_threads, plan.packed ? 32 : shape.fewest_row_threads);
     if (detail::stage_rows(p, plan, shape, device, length)) return plan;
     if (detail::can_be_clustered(p, plan, shape, device, length)) {
@@ -444,8 +448,9 @@ cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& table, con
                    detail::power_of_two_above((length + held - 1) / held,
                                               cuda_row_policy::threads * cuda_row_policy::most_blocks));
       // (Of rows that lie anywhere, to read twice costs more.)
-      if (plan.ragged || !detail::walks_sooner(nest.lane_count(), length, threads / cuda_row_policy::threads,
-                                               shape, device)) {
+      if ((plan.ragged && !shape.finds_carries) ||
+          !detail::walks_sooner(nest.lane_count(), length, threads / cuda_row_policy::threads, shape,
+                                device)) {
         plan.lane_threads = threads;
         plan.clustered = true;
         return plan;
@@ -456,8 +461,7 @@ cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& table, con
     else if (shape.repeat_vectors > 0 && !plan.packed && !plan.ragged && plan.chunk == 0 &&
              nest.walk.size() == 1)
       detail::repeat_rows(plan, shape, device, length);
-    const std::int64_t blocks =
-        (nest.lane_count() * plan.lane_threads + cuda_row_policy::threads - 1) / cuda_row_policy::threads;
+    const std::int64_t blocks = (nest.lane_count() * plan.lane_threads + most_threads - 1) / most_threads;
     detail::cut_map(p, table, plan, device, blocks, length, plan.lane_threads * a_thread);
     detail::consider_lookback(table, plan, shape, device, blocks, length);
     const std::int64_t tile = plan.lane_threads * a_thread;

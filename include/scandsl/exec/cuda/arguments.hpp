@@ -77,11 +77,11 @@ struct computed_axis {
   int dimensions = 0;
 };
 
-/// Where the states of scans before every 2^log2_interval steps of a lane lie, if anywhere: [of these
-/// steps][component][lane], the lanes numbered in an order that does not depend on any tensor's strides.
+/// Where the states of scans before every so many steps of a lane (an arrangement's carry_interval) lie, if
+/// anywhere: [of these steps][component][lane], the lanes numbered in an order that does not depend on any
+/// tensor's strides.
 struct carry_arguments {
   void* data = nullptr;
-  int log2_interval = 0;
   std::int64_t lanes = 0;
   std::int64_t lane_stride[max_lane_dimensions] = {};  ///< of threads' units
   std::int64_t inner_stride = 0;                       ///< between a unit's lanes

@@ -77,11 +77,14 @@ void launch_kernel(void (*kernel)(A...), const launch_shape& shape, cudaStream_t
 template <class K>
 using strip_of = strip<K, tile_policy<K>::strip_lanes, tile_policy<K>::strip_steps,
                        tile_policy<K>::strip_threads, tile_policy<K>::rolled>;
+/// Of whole warps: rows of several tiles, or of one where that has no kernel of its own.
 template <class K, int RowThreads, row_kind Kind = row_kind::plain>
 using row_of = row<K, tile_policy<K>::width,
-                   RowThreads == whole_blocks ? tile_policy<K>::cluster_vectors : tile_policy<K>::row_vectors,
+                   RowThreads == whole_blocks  ? tile_policy<K>::cluster_vectors
+                   : RowThreads == whole_warps ? tile_policy<K>::walked_vectors
+                                               : tile_policy<K>::row_vectors,
                    RowThreads, tile_policy<K>::rolled, Kind>;
-/// Rows of one tile, where threads hold more of such.
+/// Rows of one tile, where those are apart.
 template <class K, int RowThreads, row_kind Kind>
 using one_tile_row_of =
     row<K, tile_policy<K>::width, tile_policy<K>::one_tile_vectors, RowThreads, tile_policy<K>::rolled, Kind>;
@@ -113,24 +116,25 @@ void launch_walk(typename K::arguments& a, cudaStream_t stream, bool may_overlap
   if constexpr (cuts_sweeps<typename K::group>)
     a.in_order = a.in_order || (a.pieces.count > 1 && !walk::streams_pieces);
   // What cannot keep its frames goes on with the robust program, whose states may be larger.
+  using slow = runner<typename K::robust, typename Arrangement::template slow_of<typename K::robust>>;
   std::size_t shared =
-      larger(walk::exchange_bytes(a.lane_threads), runner<K, Arrangement>::exchange_bytes(a.lane_threads));
+      larger(larger(walk::exchange_bytes(a.lane_threads), slow::exchange_bytes(a.lane_threads)),
+             runner<K, Arrangement>::exchange_bytes(a.lane_threads));
   void (*kernel)(const typename K::arguments) = nullptr;
   bool overlaps = false;
   if constexpr (!tile_policy<K>::streams) {
     kernel = walk_kernel<K, walked_strip_of<K>, walked_row_of<K>>;
   } else if constexpr (tile_policy<K>::sums_scratch) {
     kernel = stream_kernel<fast, fast_arrangement>;
-    shared += 2 * walk::stage_bytes;
+    shared += 2 * walk::stage_bytes * fast_arrangement::stages_of_block(a);
     overlaps = may_overlap;
   } else {
-    // Where threads hold more of rows of one tile, those of longer rows have no kernel for one.
     constexpr bool only_streams =
-        tile_policy<K>::holds_more_of_one_tile && std::is_same_v<Arrangement, row_of<K, whole_warps>>;
+        tile_policy<K>::one_tile_apart && std::is_same_v<Arrangement, row_of<K, whole_warps>>;
     a.one_tile = !only_streams && runs_one_tile<Arrangement>(a);
     if constexpr (Arrangement::has_streams) {
       kernel = stream_kernel<fast, fast_arrangement>;
-      if (!a.one_tile) shared += 2 * walk::stage_bytes;
+      if (!a.one_tile) shared += 2 * walk::stage_bytes * fast_arrangement::stages_of_block(a);
     }
     if constexpr (Arrangement::has_one_tile && !only_streams)
       if (a.one_tile) {
@@ -203,7 +207,8 @@ template <class K> cuda_tile_shape tile_shape() {
                         policy::width,        policy::row_vectors,    policy::fewest_row_threads,
                         policy::takes_pieces, policy::looks_back,     policy::lookback_vectors,
                         policy::clusters,     policy::cluster_vectors};
-  shape.one_tile_vectors = policy::one_tile_vectors;
+  shape.walked_vectors = policy::walked_vectors;
+  shape.one_tile_vectors = policy::one_tile_apart ? policy::one_tile_vectors : 0;
   shape.strips = !K::group::only_rows;
   shape.rows = !K::group::only_strips;
   shape.strip_blocks = strip_of<K>::blocks_resident;
@@ -213,9 +218,16 @@ template <class K> cuda_tile_shape tile_shape() {
     shape.repeat_vectors = policy::repeat_vectors;
     shape.shared_of = sharing_of<typename K::group>.tensors;
   }
-  if constexpr (policy::streams && !K::group::only_strips)
-    shape.row_stage_bytes =
-        2 * runner<typename K::framed, row_of<typename K::framed, whole_warps>>::stage_bytes;
+  if constexpr (policy::streams && !K::group::only_strips) {
+    using walked = row_of<typename K::framed, whole_warps>;
+    using rows = cuda_row_policy;
+    shape.walked_threads = walked::threads;
+    shape.walked_blocks = walked::blocks_resident;
+    constexpr int held = policy::walked_vectors * policy::width * policy::step_bytes;
+    shape.walked_best = walked::walks_sweeps            ? rows::best_of_walked_sweeps
+                        : held <= rows::bytes_of_little ? rows::best_of_little
+                                                        : rows::best_of_much;
+  }
   if constexpr (cuts_sweeps<typename K::group>) {
     using pieces = cuda_sweep_piece_policy;
     constexpr bool replays = find_replays_some<typename K::group>();
@@ -326,23 +338,23 @@ auto with_arrangement(const cuda_kernel_plan& plan, const typename K::arguments&
           if (plan.clustered) return f(std::type_identity<ragged_row_of<K, whole_blocks>>{});
         using walked = ragged_row_of<K, whole_warps>;
         using one_tile = one_tile_row_of<K, any_threads, row_kind::ragged>;
-        return plan.holds_more || fits_one_tile<walked>(a) ? f(std::type_identity<one_tile>{})
-                                                           : f(std::type_identity<walked>{});
+        return plan.one_tile || fits_one_tile<walked>(a) ? f(std::type_identity<one_tile>{})
+                                                         : f(std::type_identity<walked>{});
       }
     if constexpr (tile_policy<K>::repeat_vectors > 0)
       if (a.repeats > 1)
         return a.lane_threads < 32 ? f(std::type_identity<repeated_row_of<K, part_of_warp>>{})
                                    : f(std::type_identity<repeated_row_of<K, whole_warps>>{});
-    if constexpr (tile_policy<K>::holds_more_of_one_tile)
-      if (plan.holds_more)
-        return f(std::type_identity<one_tile_row_of<K, whole_warps, row_kind::one_tile>>{});
+    if constexpr (tile_policy<K>::one_tile_apart)
+      if (plan.one_tile) return f(std::type_identity<one_tile_row_of<K, whole_warps, row_kind::one_tile>>{});
     if constexpr (tile_policy<K>::fewest_row_threads < 32) {
       // Rows of a warp are not staged (1024 classes of cross entropy: .67 of a copy, staged .64). And where
-      // threads hold more of longer ones, no other kernel takes those of one tile.
-      constexpr bool takes_warps = tile_policy<K>::staged_rows || tile_policy<K>::holds_more_of_one_tile;
-      if (a.lane_threads < 32 ||
-          (takes_warps && a.lane_threads == 32 && fits_one_tile<row_of<K, whole_warps>>(a)))
-        return f(std::type_identity<row_of<K, part_of_warp>>{});
+      // one tile of more is apart, no other kernel takes them.
+      using part = row_of<K, part_of_warp>;
+      constexpr bool takes_warps = tile_policy<K>::staged_rows || tile_policy<K>::one_tile_apart;
+      if (a.lane_threads < 32 || (takes_warps && a.lane_threads == 32 && a.offsets == nullptr &&
+                                  steps_of_lane(a) <= part::tile_steps(32)))
+        return f(std::type_identity<part>{});
     }
     if constexpr (tile_policy<K>::clusters)
       if (plan.clustered) return f(std::type_identity<row_of<K, whole_blocks>>{});

@@ -140,7 +140,8 @@ private:
         bytes += bytes_of_pieces;
       }
   }
-  /// Carries that the scan left are worth more than pieces: where it left any, lanes are many, or short.
+  /// Carries that the scan left are worth more than pieces: where it left any, lanes are many, or short. (But
+  /// rows may be few and long where the scan's states are too large to look back.)
   static cuda_kernel_plan plan_for(const program& p, const walk_table& table, const problem& bound,
                                    const numbered_space<K>& numbered, cuda_tile_shape shape,
                                    const cuda_device& on) {
@@ -148,25 +149,31 @@ private:
       if (numbered.lanes > 0) {
         cuda_tile_shape whole = shape;
         whole.idle_of_rows = whole.idle_of_strips = 0;
+        whole.finds_carries = true;
         const cuda_kernel_plan walk = plan_cuda_kernel(p, table, bound, numbered.space(), whole, on);
-        if (keeps_carries(p, walk, whole, true)) return walk;
+        if (keeps_carries(p, walk, whole, true)) {
+          if (walk.arrangement == cuda_arrangement::strip) return walk;
+          const cuda_kernel_plan other = plan_cuda_kernel(p, table, bound, numbered.space(), shape, on);
+          return other.pieces > 1 ? other : walk;
+        }
       }
     return plan_cuda_kernel(p, table, bound, numbered.space(), shape, on);
   }
   /// How the carries lie that it leaves or finds, if it does.
   void describe_carries(const program& p, std::int64_t lanes) {
     if (!keeps_carries(p, plan, tile_shape<K>(), policy::several_sweeps)) return;
+    const std::int64_t interval = carry_interval(plan.arrangement);
     carry_arguments& carries = arguments.carries;
-    plan.carry_interval = cuda_strip_policy::carry_steps;
-    carries.log2_interval = std::countr_zero(static_cast<unsigned>(cuda_strip_policy::carry_steps));
     carries.lanes = lanes;
     const auto number = static_cast<std::size_t>(p.tensors.count);
     const std::size_t count = plan.nest.lanes.size();
     for (std::size_t d = 0; d < count; ++d) carries.lane_stride[d] = plan.nest.lanes[d].stride[number];
-    carries.inner_stride = carries.lane_stride[count - 1];
-    carries.lane_stride[count - 1] *= policy::strip_lanes;
+    if (plan.arrangement == cuda_arrangement::strip) {
+      carries.inner_stride = carries.lane_stride[count - 1];
+      carries.lane_stride[count - 1] *= policy::strip_lanes;
+    }
     bytes_of_carries =
-        scandsl::carry_bytes(arguments.steps, lanes, policy::kept_carries,
+        scandsl::carry_bytes(interval, arguments.steps, lanes, policy::kept_carries,
                              static_cast<int>(sizeof(typename scratch_type_of<typename K::compute>::type)));
   }
 

@@ -28,9 +28,17 @@ template <class K, int Width, int Vectors, int RowThreads, bool Rolled = false,
 struct row {
   using group = typename K::group;
   using C = typename K::compute;
+  /// Several tiles of several sweeps: these have no kernel for one.
+  static constexpr bool walks_sweeps = sweep_count<group> > 1 && knows_types<K> && !reads_twice<K> &&
+                                       RowThreads == whole_warps &&
+                                       (Kind == row_kind::plain || Kind == row_kind::ragged);
   static constexpr int lanes = 1, runs = Vectors,
-                       threads = RowThreads > 0 ? RowThreads : cuda_row_policy::threads;
+                       threads = RowThreads > 0 ? RowThreads
+                                 : walks_sweeps ? cuda_row_policy::threads_of_walked_sweeps
+                                                : cuda_row_policy::threads;
   static constexpr bool clustered = RowThreads == whole_blocks;
+  /// Where a block's threads are as many as they have to be, each warp has stages of its own.
+  static constexpr int stage_threads = RowThreads > 0 ? RowThreads : 32;
   static constexpr bool repeats = Kind == row_kind::repeats, in_stage = Kind == row_kind::staged;
   template <class Other> using of = row<Other, Width, Vectors, RowThreads, Rolled, Kind>;
   static constexpr int seldom_run_threads =
@@ -46,16 +54,21 @@ struct row {
       RowThreads >= 0 && !repeats && !in_stage && Kind != row_kind::one_tile;  ///< else a row is one tile
   /// What rows are staged for has no other kernel for one tile of several warps.
   static constexpr bool has_one_tile =
-      !(reads_twice<K> && Kind == row_kind::plain && RowThreads == whole_warps);
+      !walks_sweeps && !(reads_twice<K> && Kind == row_kind::plain && RowThreads == whole_warps);
   /// Else one tile has a kernel of its own, of more blocks.
-  static constexpr bool streams_one_tile = Kind == row_kind::ragged && has_streams;
-  static constexpr bool keeps_carries = false;
+  static constexpr bool streams_one_tile = Kind == row_kind::ragged && has_streams && !walks_sweeps;
+  /// Of several tiles: these may be left for gradients.
+  static constexpr bool keeps_carries = (RowThreads == whole_warps || RowThreads == any_threads) &&
+                                        (Kind == row_kind::plain || Kind == row_kind::ragged),
+                        one_tile_leaves_carries = false;
+  static constexpr int carry_interval = cuda_row_policy::carry_steps;
   /// Several rows may share a warp.
   static constexpr bool shares_warps = RowThreads == part_of_warp || RowThreads == any_threads;
   /// A thread may lack some of its vectors. (Of a look-back, which has many tiles, the last one does not
   /// matter; its registers do.)
   static constexpr bool may_lack_vectors = RowThreads <= 0;
-  static constexpr int blocks_resident = cuda_row_policy::blocks_resident;
+  static constexpr int blocks_resident =
+      walks_sweeps ? cuda_row_policy::blocks_resident_of_walked_sweeps : cuda_row_policy::blocks_resident;
   static constexpr int blocks_resident_of_one_tile(int held_bytes) {
     using policy = cuda_row_policy;
     if (in_stage) return policy::blocks_resident_of_stages;
@@ -67,7 +80,8 @@ struct row {
 
   struct place {
     static constexpr int runs = Vectors, length = Width, vectors = Vectors, width = Width,
-                         threads = row::threads, lane_count = 1;
+                         threads = row::threads, lane_count = 1, stage_threads = row::stage_threads;
+    static constexpr int run_apart = 32 * Width;  ///< steps between a thread's runs, of whole warps
     static constexpr bool repeats = row::repeats, ragged = Kind == row_kind::ragged;
     using lane_state = row::lane_state;
     static constexpr bool can_flip = true, vector_is_step = false, rolled = Rolled, can_share = false;
@@ -76,6 +90,9 @@ struct row {
     static constexpr __device__ __forceinline__ int vector_of(int run, int) { return run; }
     static constexpr __device__ __forceinline__ int element_of(int, int step) { return step; }
     static constexpr __device__ __forceinline__ int lane_of(int) { return 0; }
+    static __device__ __forceinline__ int in_stage_threads() {
+      return static_cast<int>(threadIdx.x) & (stage_threads - 1);
+    }
 
     const lane_state& thread;
     stretch of_tile;
@@ -206,6 +223,11 @@ struct row {
   }
   /// As in a strip.
   __device__ __forceinline__ int sharing() const { return lane_threads(); }
+  /// Steps of a tile before the thread's own, in scan order. (Of several tiles, which whole warps have.)
+  __device__ __forceinline__ int first_step() const {
+    const int in_row = this->in_row();
+    return ((in_row >> 5) * Vectors * 32 + (in_row & 31)) * Width;
+  }
   __device__ __forceinline__ int of_sharing() const { return in_row(); }
   __device__ __forceinline__ std::int64_t unit_of(std::int64_t block) const {
     const int log2_row =
@@ -228,6 +250,13 @@ struct row {
     found.template find<Packed, Few>(unit_of(block), sequence);
   }
 
+  /// Stages of a block, and which of them are the thread's.
+  static int stages_of_block(const typename K::arguments& a) {
+    return (block_size(a) + stage_threads - 1) / stage_threads;
+  }
+  static __device__ __forceinline__ int own_stages() {
+    return RowThreads > 0 || in_stage ? 0 : static_cast<int>(threadIdx.x) / stage_threads;
+  }
   static int units_of_block(const typename K::arguments& a) { return 1 << a.log2_rows; }
   /// Elements that a block has fetched ahead of a tensor at once; 0: its rows are not one behind the other.
   static std::int64_t elements_at_once(const typename K::arguments& a, int t) {

@@ -42,8 +42,9 @@ inline constexpr bool looks_ahead = [] {
                 (Arrangement::streams_one_tile && sweep_count<typename K::group> > 1)) {
     return false;
   } else {
-    constexpr int bytes = tile<K, all_sweeps, typename Arrangement::place, false>::stage_bytes;
-    return bytes * Arrangement::blocks_resident_of_one_tile(bytes / Arrangement::threads) <=
+    constexpr int of_thread =
+        tile<K, all_sweeps, typename Arrangement::place, false>::stage_bytes / Arrangement::stage_threads;
+    return of_thread * Arrangement::threads * Arrangement::blocks_resident_of_one_tile(of_thread) <=
            cuda_ahead_policy::most_held_bytes;
   }
 }();
@@ -89,6 +90,25 @@ template <class K, class Arrangement> struct tile_scanner {
     const stretch& all = now.of_tile;
     return look<K, S, Tile::anywhere, lanes>(threads.thread, all.low + (a.reversed[S] ? all.steps - 1 : 0),
                                              first && all.steps > 0);
+  }
+  /// The same of the lanes' first tile, before that is there.
+  template <int S> struct seen_elements {
+    C of[lanes][scan_count<group>];
+    template <class Uniforms, class F> __device__ __forceinline__ void for_elements(Uniforms&, F&& f) const {
+#pragma unroll
+      for (int lane = 0; lane < lanes; ++lane)
+        for_each_index(sequence_of<scans_in<group, S>>{}, [&]<int Scan>(index_constant<Scan> scan) {
+          if constexpr (is_log_sum<group, Scan>) f(scan, lane, of[lane][Scan]);
+        });
+    }
+  };
+  template <int S, class Tile> __device__ __forceinline__ auto see_first(const Tile& first) const {
+    seen_elements<S> seen;
+    auto u = Tile::template fold_stage<S>::evaluate_uniforms(a.parameters);
+    look_at_first<S>(first, true).for_elements(u, [&]<int Scan>(index_constant<Scan>, int lane, C element) {
+      seen.of[lane][Scan] = element;
+    });
+    return seen;
   }
   /// ... which may have been looked at: first_element() says what there is.
   template <int S, bool Total, bool Back, class Tile, class IsFirst, class First>

@@ -16,11 +16,12 @@ namespace scandsl::cuda_detail {
 template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struct strip {
   using group = typename K::group;
   using C = typename K::compute;
-  static constexpr int lanes = Lanes, runs = Lanes, threads = Threads;
+  static constexpr int lanes = Lanes, runs = Lanes, threads = Threads, stage_threads = Threads;
   static constexpr bool has_streams = true, clustered = false, repeats = false;
   /// One tile is stream_kernel's, too.
   static constexpr bool streams_one_tile = sweep_count<group> > 1 || leaves_wide_data<K>;
-  static constexpr bool keeps_carries = true;  ///< ... may be left for gradients
+  static constexpr bool keeps_carries = true, one_tile_leaves_carries = true;  ///< ... for gradients
+  static constexpr int carry_interval = cuda_strip_policy::carry_steps;
   template <class Other> using of = strip<Other, Lanes, Steps, Threads, Rolled>;
   /// Of what is seldom run: smaller tiles, where carries are not saved by tiles, and rolled loops.
   template <class Other>
@@ -40,7 +41,7 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
   /// Where the thread's part of one tile lies.
   struct place {
     static constexpr int runs = Lanes, length = Steps, vectors = Steps, width = Lanes, threads = Threads,
-                         lane_count = Lanes;
+                         lane_count = Lanes, stage_threads = Threads, run_apart = 1;
     static constexpr bool can_flip = false, vector_is_step = true, rolled = Rolled,
                           can_share = shares_tiles<group>, repeats = false, ragged = false;
     static constexpr __device__ __forceinline__ int run_of(int, int e) { return e; }
@@ -48,6 +49,7 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
     static constexpr __device__ __forceinline__ int vector_of(int, int step) { return step; }
     static constexpr __device__ __forceinline__ int element_of(int run, int) { return run; }
     static constexpr __device__ __forceinline__ int lane_of(int run) { return run; }
+    static __device__ __forceinline__ int in_stage_threads() { return static_cast<int>(threadIdx.x); }
 
     const lane_state& thread;
     stretch of_tile;
@@ -163,6 +165,11 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
   /// How many threads share a lane, and which of them this is, in the order of the first sweep.
   __device__ __forceinline__ int sharing() const { return threads >> thread.a.log2_lane_threads; }
   __device__ __forceinline__ int of_sharing() const { return segment; }
+  /// As in a row: all threads of a block have one pair.
+  static int stages_of_block(const typename K::arguments&) { return 1; }
+  static constexpr __device__ __forceinline__ int own_stages() { return 0; }
+  /// Steps of a tile before the thread's own.
+  __device__ __forceinline__ int first_step() const { return segment * Steps; }
   /// The thread's unit of lanes in a block.
   __device__ __forceinline__ std::int64_t unit_of(std::int64_t block) const {
     return (block << thread.a.log2_lane_threads) + lane_thread;

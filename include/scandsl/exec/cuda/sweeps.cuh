@@ -11,7 +11,7 @@
 ///     sweep 1 back      |<--tile 0----|<--tile 1----|<--tile 2--|      reads c1, c2; computes both sweeps
 ///
 /// Where one tile is all there is, its elements are read once and nothing is saved. Nor does sweep 0 go along
-/// strips whose carries the scan itself has left, of which this is the gradient (a.carries).
+/// lanes whose carries the scan itself has left, of which this is the gradient (a.carries).
 ///
 /// Few lanes are cut into pieces (sweep_pieces.cuh).
 namespace scandsl::cuda_detail {
@@ -41,8 +41,8 @@ template <class K, class Arrangement> struct sweeper : piece_scanner<K, Arrangem
     });
     return most;
   }();
-  static constexpr int stage_bytes =
-      carries_in_stage + saved_numbers * lanes * Arrangement::threads * static_cast<int>(sizeof(saved_type));
+  static constexpr int stage_bytes = carries_in_stage + saved_numbers * lanes * Arrangement::stage_threads *
+                                                            static_cast<int>(sizeof(saved_type));
 
   /// Whether the carry behind a tile is wanted though no later tile needs it.
   template <int S> static constexpr bool total_wanted = uses_last<group, S> || scales_others<group>(S);
@@ -174,7 +174,7 @@ template <class K, class Arrangement> struct sweeper : piece_scanner<K, Arrangem
 
 private:
   __device__ __forceinline__ unsigned char* first_stage() const {
-    return shared + base::exchange_bytes(a.lane_threads);
+    return shared + base::exchange_bytes(a.lane_threads) + Arrangement::own_stages() * 2 * stage_bytes;
   }
   __device__ __forceinline__ void all_sweeps_in_order() {
     for_each_index(sweep_numbers{}, [&]<int S>(index_constant<S>) {
@@ -447,8 +447,7 @@ private:
       saved = static_cast<saved_type*>(a.carries.data) + numbered_lane(a, threads.thread.unit);
       saved_apart = a.carries.inner_stride;
       saved_lanes = a.carries.lanes;
-      saved_of_tile =
-          (static_cast<std::int64_t>(length()) >> a.carries.log2_interval) * saved_numbers * saved_lanes;
+      saved_of_tile = std::int64_t{length() / Arrangement::carry_interval} * saved_numbers * saved_lanes;
     } else if (a.saved != nullptr) {
       saved = static_cast<saved_type*>(a.saved) + threads.thread.unit * lanes;
       saved_lanes = a.saved_lanes;
@@ -472,8 +471,8 @@ private:
   /// Where a stage holds one of the thread's carries.
   template <class T, class Stage>
   __device__ __forceinline__ T* carry_in(Stage* stage, int number, int lane) const {
-    return reinterpret_cast<T*>(stage + carries_in_stage) + (number * lanes + lane) * Arrangement::threads +
-           threadIdx.x;
+    return reinterpret_cast<T*>(stage + carries_in_stage) +
+           (number * lanes + lane) * Arrangement::stage_threads + Arrangement::place::in_stage_threads();
   }
   /// Has the copy engine bring what sweep S replays to a stage.
   template <int S>

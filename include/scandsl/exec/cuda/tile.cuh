@@ -160,6 +160,8 @@ template <class Tile, bool Keeps = true> struct replayed_run {
 ///                       access reaches each
 ///   path(t)             else
 ///   ragged              steps are masked, though a vector is none
+///   stage_threads       threads that have a stage: a strip's block, or of rows a warp, so that blocks of
+///                       few take no more than they need; in_stage_threads(): which of them this is
 ///   can_share           whether the block's threads may bring what a stage holds together: then
 ///   shared_source<T>(t) where the thread's share of tensor t begins, of elements T,
 ///   bring<T, Whole>(..) has it brought, and
@@ -220,7 +222,7 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
   static constexpr int stage_offset = [] {
     int bytes = 0;
     for_each_index(sequence_of<walked_loads<group, S>>{}, [&]<int J>(index_constant<J>) {
-      if (J < I) bytes += vector_bytes<J> * vectors * Place::threads;
+      if (J < I) bytes += vector_bytes<J> * vectors * Place::stage_threads;
     });
     return bytes;
   }();
@@ -255,12 +257,13 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
     });
   }
 
-  /// A stage: shared memory for what a block's threads hold of one tile, each thread's vectors where it alone
-  /// reads them, whoever brings them.
+  /// A stage: shared memory for what a block's threads, or a warp's, hold of one tile, each thread's vectors
+  /// where it alone reads them, whoever brings them.
   static constexpr int stage_bytes = [] {
     int bytes = 0;
-    for_each_index(sequence_of<walked_loads<group, S>>{},
-                   [&]<int I>(index_constant<I>) { bytes += vector_bytes<I> * vectors * Place::threads; });
+    for_each_index(sequence_of<walked_loads<group, S>>{}, [&]<int I>(index_constant<I>) {
+      bytes += vector_bytes<I> * vectors * Place::stage_threads;
+    });
     return is_typed ? bytes : 0;
   }();
   /// Has the copy engine bring to a stage what single accesses reach.
@@ -274,7 +277,7 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
         if (!this->whole(t)) return;
         const std::uint32_t own = shared_address(stage + stage_offset<I> + own_in_stage<I>(0));
         for_each_place<T>(t, [&](int v, bool exists, auto* at) {
-          const auto to = own + static_cast<std::uint32_t>(v * Place::threads * vector_bytes<I>);
+          const auto to = own + static_cast<std::uint32_t>(v * Place::stage_threads * vector_bytes<I>);
           if (exists) copy_async<vector_bytes<I>>(to, at);
         });
       }
@@ -661,7 +664,7 @@ private:
     return reinterpret_cast<C*>(stage + own_in_stage<walked_loads<group, S>::list[0]>(v));
   }
   template <int I> static __device__ __forceinline__ int own_in_stage(int v) {
-    return (v * Place::threads + static_cast<int>(threadIdx.x)) * vector_bytes<I>;
+    return (v * Place::stage_threads + Place::in_stage_threads()) * vector_bytes<I>;
   }
   /// Whether an operand is none of the call's: its elements are what is read in its place.
   template <int I> __device__ __forceinline__ bool is_left_out() {

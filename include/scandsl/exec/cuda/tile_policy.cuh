@@ -130,20 +130,31 @@ template <class K> struct tile_policy {
         more * width * step_bytes <= 4 * cuda_row_policy::held_words_of_one_tile;
     return holds ? more : row_vectors;
   }();
-  static constexpr bool holds_more_of_one_tile = one_tile_vectors > row_vectors;
+  /// Of rows of several tiles: no more than there are registers for beside the tile that is on its way.
+  static constexpr bool walks_sweeps = streams && several_sweeps && !group::only_strips && !reads_twice<K>;
+  static constexpr int walked_vectors = [] {
+    using policy = cuda_row_policy;
+    int vectors = row_vectors;
+    if (walks_sweeps)
+      while (vectors > 1 && vectors * width * step_bytes > 4 * policy::held_words_of_walked_sweeps)
+        vectors /= 2;
+    return vectors;
+  }();
+  /// Whether rows of one tile have kernels of their own, but for those of parts of a warp.
+  static constexpr bool one_tile_apart = walks_sweeps || one_tile_vectors > row_vectors;
   /// Rows of several blocks are held in registers where several sweeps need them. (Of one sweep, which reads
   /// its tiles once in any case, 0.64 of a copy for rows of two blocks; walked by one block: 0.75.)
-  static constexpr bool clusters = streams && several_sweeps && !group::only_strips && !reads_twice<K>;
+  static constexpr bool clusters = walks_sweeps;
   /// ... but where they are read twice, in shared memory.
   static constexpr bool staged_rows = streams && !group::only_strips && reads_twice<K>;
   static_assert(ragged_rows_apart<K> == (clusters || staged_rows));
   static constexpr int cluster_vectors = [] {
-    if (holds_more_of_one_tile) return one_tile_vectors;
+    if (one_tile_vectors > row_vectors) return one_tile_vectors;
     const int more = cuda_row_policy::more_in_clusters * row_vectors;
     return more * width * step_bytes > 4 * row_held_words ? row_vectors : more;
   }();
-  /// Components of carries that strips leave for their gradient's kernels, or find there; 0: none.
-  static constexpr int kept_carries = !streams || sums_scratch || group::only_rows ? 0
+  /// Components of carries that walks leave for their gradient's kernels, or find there; 0: none.
+  static constexpr int kept_carries = !streams || sums_scratch ? 0
                                       : (group::is_gradient ? first_is_replayed<group> : leaves_carries<K>)
                                           ? kept_count<group, typename K::compute>
                                           : 0;

@@ -1,4 +1,6 @@
 #pragma once
+#include <bit>
+
 #include "scandsl/exec/cuda/sweeps.cuh"
 
 /// The walk: a block owns some lanes and goes along their scanned axis tile by tile, the carry in registers.
@@ -87,7 +89,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
     if (a.in_order) return leave_at_once();
     auto& thread = threads.thread;
     threads.template find<false>(blockIdx.x, thread);
-    find_carries();
+    if constexpr (Arrangement::one_tile_leaves_carries) find_carries();
     auto now = threads.template tile_at<0>(thread, {0, static_cast<int>(thread.high)}, a.reversed[0]);
     now.load();
     base::fetch_for_later(now.of_tile);
@@ -104,7 +106,8 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
     if (a.in_order) return walk_on<K, typename Arrangement::template slow_of<K>>(a, shared, nullptr);
     auto& thread = threads.thread;
     threads.template find<true>(blockIdx.x, thread);
-    unsigned char* const stages = shared + base::exchange_bytes(a.lane_threads);
+    unsigned char* const stages =
+        shared + base::exchange_bytes(a.lane_threads) + Arrangement::own_stages() * 2 * stage_bytes;
     const int length = Arrangement::tile_steps(a);
     const std::int64_t extent = range_extent();
     const auto tile_after = [&](std::int64_t steps) {
@@ -117,6 +120,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
     find_carries();
     thread.load_still();
     thread.template boundary<0>();
+    const auto first_element = seen_early(tile_after(0));
     int stage = 0;
     states<group, C> sums[runs];
 #pragma unroll
@@ -132,7 +136,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
       stage = stage_bytes - stage;
       if constexpr (joins_once) {
         base::template add_tile<0>(now, sums);
-      } else if (!process<true>(now, at, at == 0)) {
+      } else if (!process<true>(now, at, at == 0, true, first_element)) {
         __pipeline_wait_prior(0);
         leave(at);
         return;
@@ -216,25 +220,37 @@ private:
         carries = static_cast<kept_type*>(a.carries.data) + numbered_lane(a, threads.thread.unit);
   }
   /// Leaves the states before the steps of a tile of which that is wanted; the tile begins `at` steps into
-  /// the lanes.
+  /// the lanes. (Of a strip all runs begin with the same step, and are its lanes; of a row each one has its
+  /// own.)
   __device__ __forceinline__ void leave_carries(std::int64_t at,
                                                 const states<group, C> (&before)[runs]) const {
     if constexpr (may_leave_carries) {
-      if (carries == nullptr) return;
-      const auto& thread = threads.thread;
-      const std::int64_t step = at + threads.segment * Arrangement::place::length;
-      if ((step & ((std::int64_t{1} << a.carries.log2_interval) - 1)) != 0 || step >= a.steps ||
-          thread.valid == 0)
-        return;
-      kept_type* const first =
-          carries + (step >> a.carries.log2_interval) * (kept_count<group, C> * a.carries.lanes);
-      for_kept<group, C, scans_in<group, 0>>(
-          [&]<int N, int S, int Component>(index_constant<N>, index_constant<S>, index_constant<Component>) {
-            kept_type kept[lanes];
+      if (carries == nullptr || threads.thread.valid == 0) return;
+      // Where a warp's part of a row is whole intervals, one of its threads knows all of them, and which runs
+      // they begin with.
+      constexpr int apart = Arrangement::place::run_apart, interval = Arrangement::carry_interval;
+      constexpr bool known = runs / lanes * apart % interval == 0;
+      const std::int64_t first = at + threads.first_step();
+      const int rest = static_cast<int>(first) & (interval - 1);
+      if ((rest & (apart - 1)) != 0) return;
+      const std::int64_t left = a.steps - first;
 #pragma unroll
-            for (int lane = 0; lane < lanes; ++lane) kept[lane] = kept_of<group, S, Component>(before[lane]);
-            store_lanes(first + N * a.carries.lanes, kept);
-          });
+      for (int run = 0; run < runs; run += lanes) {
+        const int further = run / lanes * apart;
+        if ((known ? further : rest + further) % interval != 0 || further >= left) continue;
+        kept_type* const to =
+            carries + ((first + further) >> std::countr_zero(static_cast<unsigned>(interval))) *
+                          (kept_count<group, C> * a.carries.lanes);
+        for_kept<group, C, scans_in<group, 0>>([&]<int N, int S, int Component>(index_constant<N>,
+                                                                                index_constant<S>,
+                                                                                index_constant<Component>) {
+          kept_type kept[lanes];
+#pragma unroll
+          for (int lane = 0; lane < lanes; ++lane)
+            kept[lane] = kept_of<group, S, Component>(before[run + lane]);
+          store_lanes(to + N * a.carries.lanes, kept);
+        });
+      }
     }
   }
   __device__ __forceinline__ void store_lanes(kept_type* to, const kept_type (&kept)[lanes]) const {
@@ -256,18 +272,38 @@ private:
       if (lane < threads.thread.valid) to[lane * a.carries.inner_stride] = kept[lane];
   }
 
+  /// What a frame is chosen by in a row's first tile: on its way while that is. (Of a strip it would take
+  /// registers, of each lane some.)
+  static constexpr bool sees_early = lanes == 1 && can_be_framed<K, 0>;
+  template <class Tile> __device__ __forceinline__ auto seen_early(const Tile& first) const {
+    if constexpr (sees_early)
+      return base::template see_first<0>(first);
+    else
+      return nullptr;
+  }
+  template <bool Total, class Tile, class IsFirst, class Seen>
+  __device__ __forceinline__ bool scan_fast(Tile& now, states<group, C> (&before)[runs], IsFirst first,
+                                            const Seen& seen) {
+    if constexpr (std::is_same_v<Seen, std::nullptr_t>)
+      return base::template scan_fast<0, Total, false>(now, before, first);
+    else
+      return base::template scan_fast<0, Total, false>(now, before, first, [&]() -> auto& { return seen; });
+  }
+
   /// Computes a tile, which begins `at` steps into the lanes. False, with nothing written and the carry worth
   /// what it was, for the whole block, where the tile ends early (in a row: within a vector) and the scans'
   /// last values are wanted, its sums hold no frame, or a stretch alone overflows. Total: the carry after the
   /// tile is wanted.
-  template <bool Total, class Tile, class IsFirst>
-  __device__ __forceinline__ bool process(Tile& now, std::int64_t at, IsFirst first, bool writes = true) {
+  template <bool Total, class Tile, class IsFirst, class Seen = std::nullptr_t>
+  __device__ __forceinline__ bool process(Tile& now, std::int64_t at, IsFirst first, bool writes = true,
+                                          const Seen& seen = nullptr) {
     if (Tile::has_parts && uses_last<group> && !only_reduces<group, 0> && a.last_wanted &&
         now.of_tile.steps < Arrangement::tile_steps(a))
       return false;
     states<group, C> before[runs];
-    if (!base::template scan_fast<0, Total, false>(now, before, first)) return false;
-    leave_carries(at, before);
+    if (!scan_fast<Total>(now, before, first, seen)) return false;
+    if constexpr (Arrangement::one_tile_leaves_carries || !std::is_same_v<IsFirst, std::true_type>)
+      leave_carries(at, before);
     if (writes) now.template finish<0, true, false, sweep_has_scans<group, 0>>(before, threads.thread.carry);
     return true;
   }
@@ -321,9 +357,10 @@ __global__ void __launch_bounds__(Arrangement::threads, Arrangement::blocks_resi
     all.run_stream();
 }
 template <class K, class Arrangement>
-__global__ void __launch_bounds__(
-    Arrangement::threads,
-    Arrangement::blocks_resident_of_one_tile(runner<K, Arrangement>::stage_bytes / Arrangement::threads))
+__global__ void
+__launch_bounds__(Arrangement::threads,
+                  Arrangement::blocks_resident_of_one_tile(runner<K, Arrangement>::stage_bytes /
+                                                           Arrangement::stage_threads))
     one_tile_kernel(const __grid_constant__ typename K::arguments a) {
   extern __shared__ __align__(16) unsigned char shared[];
   runner<K, Arrangement> all(a, shared);
