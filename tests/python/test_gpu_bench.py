@@ -12,6 +12,7 @@ from conftest import PROJECT
 sys.path.insert(0, str(PROJECT / "bench"))
 
 import growth  # noqa: E402
+import profile_kernels  # noqa: E402
 import result_file  # noqa: E402
 from comparison import timing  # noqa: E402
 from comparison.workloads import CASES  # noqa: E402
@@ -54,6 +55,20 @@ def test_growth_names_the_sizes_where_a_byte_takes_longer() -> None:
     times = {16: 10, 24: 10, 32: 14, 48: 12, 64: 8}
     rows = [{**growth_row("lanes_side_by_side", [1, 1, n], ms), "mib": 1} for n, ms in times.items()]
     assert [line.split()[2] for line in growth.report(rows)] == ["24", "48"]
+
+
+def test_a_profile_has_each_kernel_of_a_call_once_with_what_it_waits_for() -> None:
+    assert profile_kernels.fields("lrpe_cosine/silu/bf16/12x8/axis3/forward")["axis"] == 3
+    names = [name for _, name, _ in profile_kernels.ROWS]
+    assert all((row := profile_kernels.fields(name))["dtype"] == "bf16" and row["shape"] for name in names)
+    kernel = {"kernel": "piece", "blocks": 8, "threads": 128, "registers": 64, "dram": 50, "issue": 25}
+    waits = {"memory": 2.0, "arithmetic": 3.0, "stores": 0.1}
+    calls = [{**kernel, "us": us, "warps": 4, "warp_instructions": 64, "waits": waits} for us in (3, 9, 5)]
+    calls.append({**calls[0], "kernel": "part", "us": 1})
+    middle, other = profile_kernels.of_one_call(calls)
+    assert (middle["us"], other["kernel"]) == (5, "part")
+    *_, line = profile_kernels.table([{"row": "a row", "shape": [32, 8], **middle}])
+    assert line == "| a row, piece | 5 | 50 | 25 | 4.0 | 8 | arithmetic 3.0, memory 2.0 |"
 
 
 def chunks_backward(row: dict) -> bool:
