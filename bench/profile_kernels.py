@@ -139,11 +139,21 @@ def profile(executable: list[str], name: str, kernels: str) -> list[dict]:
 
 def of_one_call(kernels: list[dict]) -> list[dict]:
     """The kernels that repeat, each with its middle one of those that were profiled."""
-    same: dict[tuple, list[dict]] = {}
+
+    def same(one: dict, other: dict) -> bool:
+        instructions = one["warp_instructions"] / max(1, other["warp_instructions"])
+        return 0.95 < instructions < 1.05 and all(
+            one[key] == other[key] for key in ("kernel", "blocks", "threads", "registers")
+        )
+
+    groups: list[list[dict]] = []
     for each in kernels:
-        key = (each["kernel"], each["blocks"], each["threads"], each["registers"])
-        same.setdefault(key, []).append(each)
-    return [sorted(group, key=lambda each: each["us"])[len(group) // 2] for group in same.values()]
+        known = next((group for group in groups if same(each, group[0])), None)
+        if known is None:
+            groups.append([each])
+        else:
+            known.append(each)
+    return [sorted(group, key=lambda each: each["us"])[len(group) // 2] for group in groups]
 
 
 def fields(name: str) -> dict:
@@ -163,10 +173,12 @@ def table(rows: list[dict]) -> list[str]:
     before = ""
     for row in rows:
         of_element = 32 * row["warp_instructions"] / math.prod(row["shape"])
+        per_element = f"{of_element:.0f}" if of_element >= 1 else ""
+        time = f"{row['us']:.3g}" if row["us"] < 100 else f"{row['us']:.0f}"
         waits = sorted(row["waits"].items(), key=lambda wait: -wait[1])[:3]
         lines.append(
-            f"| {row['row'] if row['row'] != before else '...'}, {row['kernel']} | {row['us']:.3g} | "
-            f"{row['dram']:.0f} | {row['issue']:.0f} | {row['warps']:.1f} | {of_element:.2g} | "
+            f"| {row['row'] if row['row'] != before else '...'}, {row['kernel']} | {time} | "
+            f"{row['dram']:.0f} | {row['issue']:.0f} | {row['warps']:.1f} | {per_element} | "
             + ", ".join(f"{what} {cycles:.1f}" for what, cycles in waits if cycles >= 0.3)
             + " |"
         )

@@ -65,8 +65,9 @@ def test_a_profile_has_each_kernel_of_a_call_once_with_what_it_waits_for() -> No
     waits = {"memory": 2.0, "arithmetic": 3.0, "stores": 0.1}
     calls = [{**kernel, "us": us, "warps": 4, "warp_instructions": 64, "waits": waits} for us in (3, 9, 5)]
     calls.append({**calls[0], "kernel": "part", "us": 1})
-    middle, other = profile_kernels.of_one_call(calls)
-    assert (middle["us"], other["kernel"]) == (5, "part")
+    calls.append({**calls[0], "warp_instructions": 99, "us": 2})  # the same kernel, which does something else
+    middle, other, third = profile_kernels.of_one_call(calls)
+    assert (middle["us"], other["kernel"], third["us"]) == (5, "part", 2)
     *_, line = profile_kernels.table([{"row": "a row", "shape": [32, 8], **middle}])
     assert line == "| a row, piece | 5 | 50 | 25 | 4.0 | 8 | arithmetic 3.0, memory 2.0 |"
 
