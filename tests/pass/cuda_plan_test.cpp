@@ -99,6 +99,23 @@ TEST_CASE("rows whose last tile would be mostly empty have fewer threads", "[pas
   CHECK(packed.lane_threads == 256);
 }
 
+TEST_CASE("rows of several tiles have as many threads as serve best", "[pass][cuda]") {
+  using policy = cuda_row_policy;
+  cuda_tile_shape shape;
+  shape.row_vectors = shape.walked_vectors = 4;
+  const auto threads = [&](const policy::best_threads& best, std::int64_t rows, std::int64_t steps) {
+    shape.walked_best = best;
+    return plan_for<summed>({{rows, steps}}, {{steps, 1}}, 0, 0, shape).lane_threads;
+  };
+  CHECK(threads(policy::best_of_little, 10000, 16384) == 64);
+  CHECK(threads(policy::best_of_much, 10000, 16384) == 256);
+  CHECK(threads(policy::best_of_walked_sweeps, 10000, 16384) == 32);
+  CHECK(threads(policy::best_of_little, 300, 16384) == 256);   // there would be multiprocessors without work
+  CHECK(threads(policy::best_of_much, 10000, 8200) == 32);     // nine tiles of 1024, not two of 8192
+  CHECK(threads(policy::best_of_little, 10000, 18432) == 64);  // nine of 2048
+  CHECK(threads(policy::best_of_little, 10000, 9216) == 32);   // nine of 1024, not five of 2048
+}
+
 TEST_CASE("rows longer than a block's tile are a cluster's", "[pass][cuda]") {
   const auto threads = [](std::int64_t steps, cuda_device device = {}, double chunk_size = 0,
                           std::int64_t sequences = 0) {
