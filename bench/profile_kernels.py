@@ -13,7 +13,6 @@ has, how many instructions a warp executes, and for how many cycles a warp waits
 from __future__ import annotations
 
 import csv
-import json
 import math
 import subprocess
 import sys
@@ -22,65 +21,38 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import result_file  # noqa: E402
 
-# What the table calls a row, the row's name in the benchmark, and by what its kernels' names are known where
-# others (the scan that leaves carries) run beside them.
-ROWS = [
-    ("log-sum, rows of 512", "logcumsumexp/none/bf16/12x8192x512/axis2/forward", ""),
-    ("log-sum, rows of 2048", "logcumsumexp/none/bf16/12x8192x2048/axis2/forward", ""),
-    ("log-sum, rows of 16384", "logcumsumexp/none/bf16/12x2048x16384/axis2/forward", ""),
-    ("log-sum, rows of 65536", "logcumsumexp/none/bf16/3x2048x65536/axis2/forward", ""),
-    ("decayed sum, rows of 512", "decayed_sum/element_decay/bf16/12x8192x512/axis2/forward", ""),
-    ("log-sum backward, rows of 512", "logcumsumexp/none/bf16/12x8192x512/axis2/backward", "gradient"),
-    ("log-sum backward, rows of 2048", "logcumsumexp/none/bf16/12x8192x2048/axis2/backward", "gradient"),
-    ("log-sum backward, rows of 16384", "logcumsumexp/none/bf16/12x2048x16384/axis2/backward", "gradient"),
-    ("log-sum backward, rows of 65536", "logcumsumexp/none/bf16/3x2048x65536/axis2/backward", "gradient"),
-    (
-        "decayed sum backward, rows of 65536",
-        "decayed_sum/element_decay/bf16/3x2048x65536/axis2/backward",
-        "gradient",
-    ),
-    (
-        "one decay backward, rows of 2048",
-        "decayed_sum/scalar_decay/bf16/12x8192x2048/axis2/backward",
-        "gradient",
-    ),
-    (
-        "one decay backward, rows of 65536",
-        "decayed_sum/scalar_decay/bf16/3x2048x65536/axis2/backward",
-        "gradient",
-    ),
-    ("log-sum, strided", "logcumsumexp/none/bf16/12x8192x2048/axis1/forward", ""),
-    ("log-sum, strided, leaving carries", "logcumsumexp/leaving_carries/bf16/12x8192x2048/axis1/forward", ""),
-    ("decayed sum, strided, one decay", "decayed_sum/scalar_decay/bf16/12x8192x2048/axis1/forward", ""),
-    (
-        "decayed sum backward, strided",
-        "decayed_sum/element_decay/bf16/12x8192x2048/axis1/backward",
-        "gradient",
-    ),
-    (
-        "one decay backward, strided",
-        "decayed_sum/scalar_decay/bf16/12x8192x2048/axis1/backward",
-        "gradient",
-    ),
-    ("few strips, [1, 1M, 64]", "logcumsumexp/none/bf16/1x1048576x64/axis1/forward", ""),
-    ("few strips, [1, 65536, 1024]", "logcumsumexp/none/bf16/1x65536x1024/axis1/forward", ""),
-    ("chunks of d = 1, [16, 8192, 16]", "chunk_cumsum_decay/forward/bf16/16x8192x16x1/axis1/forward", ""),
-    ("encoding, no activation", "lrpe_cosine/none/bf16/12x8192x12x128/forward", ""),
-    ("encoding, silu", "lrpe_cosine/silu/bf16/12x8192x12x128/forward", ""),
-    ("encoding, softmax over features", "lrpe_cosine/softmax_features/bf16/12x8192x12x128/axis3/forward", ""),
-    (
-        "encoding, softmax over the sequence",
-        "lrpe_cosine/softmax_sequence/bf16/12x8192x12x128/axis1/forward",
-        "",
-    ),
-    ("theta's gradient, silu", "lrpe_cosine/silu_theta_gradient/bf16/12x8192x12x128/backward", ""),
-    ("grid of two dimensions", "md_lrpe_cosine/2d_l0/bf16/12x12x16384x128/forward", ""),
-    (
-        "between products, 131072 classes",
-        "linear_cross_entropy/between_products/bf16/2048x131072/forward_backward",
-        "",
-    ),
-]
+# What the table calls a row: the row's name in the benchmark.
+ROWS = {
+    "log-sum, rows of 512": "logcumsumexp/none/bf16/12x8192x512/axis2/forward",
+    "log-sum, rows of 2048": "logcumsumexp/none/bf16/12x8192x2048/axis2/forward",
+    "log-sum, rows of 16384": "logcumsumexp/none/bf16/12x2048x16384/axis2/forward",
+    "log-sum, rows of 65536": "logcumsumexp/none/bf16/3x2048x65536/axis2/forward",
+    "decayed sum, rows of 512": "decayed_sum/element_decay/bf16/12x8192x512/axis2/forward",
+    "log-sum backward, rows of 512": "logcumsumexp/none/bf16/12x8192x512/axis2/backward",
+    "log-sum backward, rows of 2048": "logcumsumexp/none/bf16/12x8192x2048/axis2/backward",
+    "log-sum backward, rows of 16384": "logcumsumexp/none/bf16/12x2048x16384/axis2/backward",
+    "log-sum backward, rows of 65536": "logcumsumexp/none/bf16/3x2048x65536/axis2/backward",
+    "decayed sum backward, rows of 65536": "decayed_sum/element_decay/bf16/3x2048x65536/axis2/backward",
+    "one decay backward, rows of 2048": "decayed_sum/scalar_decay/bf16/12x8192x2048/axis2/backward",
+    "one decay backward, rows of 65536": "decayed_sum/scalar_decay/bf16/3x2048x65536/axis2/backward",
+    "log-sum, strided": "logcumsumexp/none/bf16/12x8192x2048/axis1/forward",
+    "log-sum, strided, leaving carries": "logcumsumexp/leaving_carries/bf16/12x8192x2048/axis1/forward",
+    "decayed sum, strided, one decay": "decayed_sum/scalar_decay/bf16/12x8192x2048/axis1/forward",
+    "decayed sum backward, strided": "decayed_sum/element_decay/bf16/12x8192x2048/axis1/backward",
+    "one decay backward, strided": "decayed_sum/scalar_decay/bf16/12x8192x2048/axis1/backward",
+    "few strips, [1, 1M, 64]": "logcumsumexp/none/bf16/1x1048576x64/axis1/forward",
+    "few strips, [1, 65536, 1024]": "logcumsumexp/none/bf16/1x65536x1024/axis1/forward",
+    "chunks of d = 1, [16, 8192, 16]": "chunk_cumsum_decay/forward/bf16/16x8192x16x1/axis1/forward",
+    "encoding, no activation": "lrpe_cosine/none/bf16/12x8192x12x128/forward",
+    "encoding, silu": "lrpe_cosine/silu/bf16/12x8192x12x128/forward",
+    "encoding, softmax over features": "lrpe_cosine/softmax_features/bf16/12x8192x12x128/axis3/forward",
+    "encoding, softmax over the sequence": "lrpe_cosine/softmax_sequence/bf16/12x8192x12x128/axis1/forward",
+    "theta's gradient, silu": "lrpe_cosine/silu_theta_gradient/bf16/12x8192x12x128/backward",
+    "grid of two dimensions": "md_lrpe_cosine/2d_l0/bf16/12x12x16384x128/forward",
+    "between products, 131072": "linear_cross_entropy/between_products/bf16/2048x131072/forward_backward",
+}
+# Of these the scan that leaves carries runs beside the gradient.
+SCANS = ("logcumsumexp", "decayed_sum")
 STALLS = {
     "long_scoreboard": "memory",
     "wait": "arithmetic",
@@ -115,10 +87,12 @@ def number(text: str) -> float:
     return float(text.replace(",", ""))
 
 
-def profile(executable: list[str], name: str, kernels: str) -> list[dict]:
+def profile(executable: list[str], name: str) -> list[dict]:
     """The kernels of a row, one after the other as they were launched."""
+    what = fields(name)
+    kernels = "gradient" if what["op"] in SCANS and what["pass"] == "backward" else "_kernel"
     metrics = ",".join([*NUMBERS.values(), *map(STALL.format, STALLS)])
-    choice = ["--kernel-name-base", "demangled", "--kernel-name", f"regex:{kernels or '_kernel'}"]
+    choice = ["--kernel-name-base", "demangled", "--kernel-name", f"regex:{kernels}"]
     launches = ["--launch-skip", str(SKIPPED), "--launch-count", str(PROFILED)]
     ncu = ["ncu", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base"]
     command = [*ncu, "--metrics", metrics, *choice, *launches, *executable, f"--filter={name}"]
@@ -191,11 +165,11 @@ def main(arguments: list[str]) -> None:
     if executable:
         versions = {"nvcc": result_file.nvcc_version(), "driver": result_file.gpu_driver()}
         result = result_file.new("profile", {"gpu": result_file.gpu_name()}, versions)
-        for label, name, kernels in ROWS:
-            for kernel in of_one_call(profile(executable, name, kernels)):
+        for label, name in ROWS.items():
+            for kernel in of_one_call(profile(executable, name)):
                 result["rows"].append({**fields(name), "provider": "scandsl", "row": label, **kernel})
             result_file.write(Path(path), result)
-    print("\n".join(table(json.loads(Path(path).read_text(encoding="utf-8"))["rows"])))
+    print("\n".join(table(result_file.read(Path(path))["rows"])))
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ def test_growth_names_the_sizes_where_a_byte_takes_longer() -> None:
 
 def test_a_profile_has_each_kernel_of_a_call_once_with_what_it_waits_for() -> None:
     assert profile_kernels.fields("lrpe_cosine/silu/bf16/12x8/axis3/forward")["axis"] == 3
-    names = [name for _, name, _ in profile_kernels.ROWS]
+    names = profile_kernels.ROWS.values()
     assert all((row := profile_kernels.fields(name))["dtype"] == "bf16" and row["shape"] for name in names)
     kernel = {"kernel": "piece", "blocks": 8, "threads": 128, "registers": 64, "dram": 50, "issue": 25}
     waits = {"memory": 2.0, "arithmetic": 3.0, "stores": 0.1}

@@ -329,6 +329,10 @@ namespace detail {
 inline std::int64_t steps_of_strips(const cuda_tile_shape& shape, int lane_threads) {
   return std::int64_t{shape.strip_threads} / lane_threads * shape.strip_steps;
 }
+/// Steps of rows that are a warp's, one tile, at most.
+inline std::int64_t steps_of_short_rows(const cuda_tile_shape& shape) {
+  return std::int64_t{32} * shape.row_steps * shape.row_vectors;
+}
 /// What a thread has in shared memory of a staged row.
 inline std::int64_t staged_bytes_of_thread(std::int64_t length, int threads, int width) {
   const std::int64_t apart = std::int64_t{threads} * width, bytes_of_vector = 16;
@@ -373,7 +377,7 @@ inline bool keeps_carries(const program& p, const cuda_kernel_plan& plan, const 
                      tile = row ? plan.lane_threads * of_thread * shape.walked_vectors
                                 : detail::steps_of_strips(shape, plan.lane_threads);
   const bool walks =
-      !row || (steps > tile && steps > 32 * of_thread * shape.row_vectors && !plan.clustered &&
+      !row || (steps > tile && steps > detail::steps_of_short_rows(shape) && !plan.clustered &&
                !plan.staged && !plan.one_tile && plan.repeats == 1 && plan.lookback_tiles == 0);
   return detail::can_number_lanes(p) && walks && !plan.packed && plan.pieces == 1 && plan.chunk == 0 &&
          plan.nest.walk.size() == 1 && steps > interval &&

@@ -301,14 +301,13 @@ inline bool are_one_tile(const program& p, const walk_table& table, const cuda_k
   if (shape.one_tile_vectors == 0 || !has_whole_rows(p, plan)) return false;
   const int vectors = table.sweeps > 1 ? shape.one_tile_vectors : shape.row_vectors;
   return length <= std::int64_t{cuda_row_policy::threads} * shape.row_steps * vectors &&
-         (plan.ragged || length > std::int64_t{32} * shape.row_steps * shape.row_vectors);
+         (plan.ragged || length > steps_of_short_rows(shape));
 }
 /// Vectors that a thread has of a row.
 inline int vectors_of_rows(const cuda_kernel_plan& plan, const cuda_tile_shape& shape, std::int64_t length) {
-  return plan.one_tile ? shape.one_tile_vectors
-         : length <= std::int64_t{32} * shape.row_steps * shape.row_vectors && !plan.packed
-             ? shape.row_vectors
-             : shape.walked_vectors;
+  return plan.one_tile                                          ? shape.one_tile_vectors
+         : length <= steps_of_short_rows(shape) && !plan.packed ? shape.row_vectors
+                                                                : shape.walked_vectors;
 }
 
 inline int most_blocks_of_cluster(const cuda_device& device) {
@@ -345,9 +344,7 @@ inline bool walks_sooner(std::int64_t rows, std::int64_t length, int blocks, con
 inline bool stage_rows(const program& p, cuda_kernel_plan& plan, const cuda_tile_shape& shape,
                        const cuda_device& device, std::int64_t length) {
   using policy = cuda_row_policy;
-  if (!shape.staged_rows || !has_whole_rows(p, plan) ||
-      length <= std::int64_t{32} * shape.row_steps * shape.row_vectors)
-    return false;
+  if (!shape.staged_rows || !has_whole_rows(p, plan) || length <= steps_of_short_rows(shape)) return false;
   const std::int64_t of_thread = std::int64_t{policy::staged_vectors} * shape.row_steps;
   const int threads = std::max(32, power_of_two_above((length + of_thread - 1) / of_thread,
                                                       policy::threads * most_blocks_of_cluster(device)));

@@ -16,9 +16,11 @@ inline void check(cudaError_t status, const char* what) {
 }
 
 /// Whether one tile is all there is of every lane, and whether a kernel takes it for that.
+template <class Arrangement, class A> bool is_one_tile(const A& a) {
+  return a.offsets == nullptr && steps_of_lane(a) <= Arrangement::tile_steps(a.lane_threads);
+}
 template <class Arrangement, class A> bool fits_one_tile(const A& a) {
-  return !Arrangement::has_streams ||
-         (a.offsets == nullptr && steps_of_lane(a) <= Arrangement::tile_steps(a.lane_threads));
+  return !Arrangement::has_streams || is_one_tile<Arrangement>(a);
 }
 template <class Arrangement, class A> bool runs_one_tile(const A& a) {
   return Arrangement::has_one_tile && fits_one_tile<Arrangement>(a);
@@ -349,11 +351,10 @@ auto with_arrangement(const cuda_kernel_plan& plan, const typename K::arguments&
       if (plan.one_tile) return f(std::type_identity<one_tile_row_of<K, whole_warps, row_kind::one_tile>>{});
     if constexpr (tile_policy<K>::fewest_row_threads < 32) {
       // Rows of a warp are not staged (1024 classes of cross entropy: .67 of a copy, staged .64). And where
-      // one tile of more is apart, no other kernel takes them.
+      // rows of one tile are apart, no other kernel takes short ones.
       using part = row_of<K, part_of_warp>;
       constexpr bool takes_warps = tile_policy<K>::staged_rows || tile_policy<K>::one_tile_apart;
-      if (a.lane_threads < 32 || (takes_warps && a.lane_threads == 32 && a.offsets == nullptr &&
-                                  steps_of_lane(a) <= part::tile_steps(32)))
+      if (a.lane_threads < 32 || (takes_warps && a.lane_threads == 32 && is_one_tile<part>(a)))
         return f(std::type_identity<part>{});
     }
     if constexpr (tile_policy<K>::clusters)

@@ -140,22 +140,18 @@ private:
         bytes += bytes_of_pieces;
       }
   }
-  /// Carries that the scan left are worth more than pieces: where it left any, lanes are many, or short. (But
-  /// rows may be few and long where the scan's states are too large to look back.)
+  /// Carries that the scan left are worth more than pieces of strips: where it left any, lanes are many, or
+  /// short. (Rows may be few and long all the same, where the scan's states are too large to look back.)
   static cuda_kernel_plan plan_for(const program& p, const walk_table& table, const problem& bound,
                                    const numbered_space<K>& numbered, cuda_tile_shape shape,
                                    const cuda_device& on) {
     if constexpr (policy::kept_carries > 0 && policy::several_sweeps)
       if (numbered.lanes > 0) {
         cuda_tile_shape whole = shape;
-        whole.idle_of_rows = whole.idle_of_strips = 0;
+        whole.idle_of_strips = 0;
         whole.finds_carries = true;
         const cuda_kernel_plan walk = plan_cuda_kernel(p, table, bound, numbered.space(), whole, on);
-        if (keeps_carries(p, walk, whole, true)) {
-          if (walk.arrangement == cuda_arrangement::strip) return walk;
-          const cuda_kernel_plan other = plan_cuda_kernel(p, table, bound, numbered.space(), shape, on);
-          return other.pieces > 1 ? other : walk;
-        }
+        if (keeps_carries(p, walk, whole, true)) return walk;
       }
     return plan_cuda_kernel(p, table, bound, numbered.space(), shape, on);
   }

@@ -65,6 +65,11 @@ template <class K, class Arrangement> struct tile_scanner {
            16;
   }
 
+  /// The thread's two stages, of so many bytes each, behind what threads exchange.
+  __device__ __forceinline__ unsigned char* own_stages(unsigned char* shared, int stage_bytes) const {
+    return shared + exchange_bytes(a.lane_threads) + Arrangement::own_stages() * 2 * stage_bytes;
+  }
+
   /// Has the L2 cache fetch what a block will read of its tile that begins a while later.
   __device__ __forceinline__ void fetch_for_later(const stretch& where) const {
     if constexpr (!looks_ahead<K, Arrangement>) return;
@@ -109,6 +114,18 @@ template <class K, class Arrangement> struct tile_scanner {
       seen.of[lane][Scan] = element;
     });
     return seen;
+  }
+  /// Whether sweep S looks before its first tile is there: of a strip it would take registers, of each lane
+  /// some.
+  template <int S> static constexpr bool looks_early = lanes == 1 && can_be_framed<K, S>;
+  /// scan_fast by what was seen there; nullptr: nothing was.
+  template <int S, bool Total, bool Back, class Tile, class IsFirst, class Seen>
+  __device__ __forceinline__ bool scan_seen(Tile& now, states<group, C> (&before)[runs], IsFirst first,
+                                            const Seen& seen) {
+    if constexpr (std::is_same_v<Seen, std::nullptr_t>)
+      return scan_fast<S, Total, Back>(now, before, first);
+    else
+      return scan_fast<S, Total, Back>(now, before, first, [&]() -> auto& { return seen; });
   }
   /// ... which may have been looked at: first_element() says what there is.
   template <int S, bool Total, bool Back, class Tile, class IsFirst, class First>

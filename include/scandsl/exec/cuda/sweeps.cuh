@@ -91,7 +91,7 @@ template <class K, class Arrangement> struct sweeper : piece_scanner<K, Arrangem
   }
   template <class Tile> __device__ __forceinline__ bool process(Tile& now) {
     states<group, C> before[runs];
-    // On its way while what is once a row is found. (Of a strip it would take registers.)
+    // On its way while what is once a row is found.
     const auto first = looked_at_early(now);
     return sweep_tile<0>(now, before, first);
   }
@@ -106,30 +106,22 @@ template <class K, class Arrangement> struct sweeper : piece_scanner<K, Arrangem
     } else {
       if constexpr (S == 0) arrive(now);
       const bool fits = with_heading<group, S>(a, [&]<bool Back>(std::bool_constant<Back>) {
-        if (!scan_from<S, Back>(now, before, first)) return false;
+        if (!base::template scan_seen<S, total_wanted<S>, Back>(now, before, std::true_type{}, first))
+          return false;
         now.template finish<S, true, Back>(before, thread.carry);
         base::template join_tallies<S>();
         return true;
       });
       if (!fits) return false;
-      return sweep_tile<S + 1>(now, before, first);
+      return sweep_tile<S + 1>(now, before, nullptr);
     }
   }
 
-  static constexpr bool looks_early = lanes == 1 && can_be_framed<K, 0>;
   template <class Tile> __device__ __forceinline__ auto looked_at_early(const Tile& now) const {
-    if constexpr (looks_early)
+    if constexpr (base::template looks_early<0>)
       return base::template look_at_first<0>(now, true);
     else
       return nullptr;
-  }
-  template <int S, bool Back, class Tile, class First>
-  __device__ __forceinline__ bool scan_from(Tile& now, states<group, C> (&before)[runs], const First& first) {
-    if constexpr (looks_early && S == 0)
-      return base::template scan_fast<S, total_wanted<S>, Back>(now, before, std::true_type{},
-                                                                [&]() -> auto& { return first; });
-    else
-      return base::template scan_fast<S, total_wanted<S>, Back>(now, before, std::true_type{});
   }
   template <class Tile> static __device__ __forceinline__ void arrive(Tile& now) {
     if constexpr (Arrangement::in_stage) now.arrive();
@@ -174,7 +166,7 @@ template <class K, class Arrangement> struct sweeper : piece_scanner<K, Arrangem
 
 private:
   __device__ __forceinline__ unsigned char* first_stage() const {
-    return shared + base::exchange_bytes(a.lane_threads) + Arrangement::own_stages() * 2 * stage_bytes;
+    return base::own_stages(shared, stage_bytes);
   }
   __device__ __forceinline__ void all_sweeps_in_order() {
     for_each_index(sweep_numbers{}, [&]<int S>(index_constant<S>) {

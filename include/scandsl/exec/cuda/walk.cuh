@@ -106,8 +106,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
     if (a.in_order) return walk_on<K, typename Arrangement::template slow_of<K>>(a, shared, nullptr);
     auto& thread = threads.thread;
     threads.template find<true>(blockIdx.x, thread);
-    unsigned char* const stages =
-        shared + base::exchange_bytes(a.lane_threads) + Arrangement::own_stages() * 2 * stage_bytes;
+    unsigned char* const stages = base::own_stages(shared, stage_bytes);
     const int length = Arrangement::tile_steps(a);
     const std::int64_t extent = range_extent();
     const auto tile_after = [&](std::int64_t steps) {
@@ -272,22 +271,12 @@ private:
       if (lane < threads.thread.valid) to[lane * a.carries.inner_stride] = kept[lane];
   }
 
-  /// What a frame is chosen by in a row's first tile: on its way while that is. (Of a strip it would take
-  /// registers, of each lane some.)
-  static constexpr bool sees_early = lanes == 1 && can_be_framed<K, 0>;
+  /// What a frame is chosen by in a row's first tile: on its way while that is.
   template <class Tile> __device__ __forceinline__ auto seen_early(const Tile& first) const {
-    if constexpr (sees_early)
+    if constexpr (base::template looks_early<0>)
       return base::template see_first<0>(first);
     else
       return nullptr;
-  }
-  template <bool Total, class Tile, class IsFirst, class Seen>
-  __device__ __forceinline__ bool scan_fast(Tile& now, states<group, C> (&before)[runs], IsFirst first,
-                                            const Seen& seen) {
-    if constexpr (std::is_same_v<Seen, std::nullptr_t>)
-      return base::template scan_fast<0, Total, false>(now, before, first);
-    else
-      return base::template scan_fast<0, Total, false>(now, before, first, [&]() -> auto& { return seen; });
   }
 
   /// Computes a tile, which begins `at` steps into the lanes. False, with nothing written and the carry worth
@@ -301,7 +290,7 @@ private:
         now.of_tile.steps < Arrangement::tile_steps(a))
       return false;
     states<group, C> before[runs];
-    if (!scan_fast<Total>(now, before, first, seen)) return false;
+    if (!base::template scan_seen<0, Total, false>(now, before, first, seen)) return false;
     if constexpr (Arrangement::one_tile_leaves_carries || !std::is_same_v<IsFirst, std::true_type>)
       leave_carries(at, before);
     if (writes) now.template finish<0, true, false, sweep_has_scans<group, 0>>(before, threads.thread.carry);
