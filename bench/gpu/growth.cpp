@@ -9,9 +9,10 @@ using shape = std::vector<std::int64_t>;
 
 void add_one(const char* sweep, const shape& s, int axis, bool backward) {
   using T = bfloat16;
-  const std::int64_t bytes = (backward ? 3 : 2) * count_of(s) * static_cast<std::int64_t>(sizeof(T));
-  measure({"logcumsumexp", sweep, "bf16", s, axis, bytes,
-           backward ? with_workspace(call_logcumsumexp_backward<T>(s, axis))
+  const std::int64_t bytes = count_of(s) * static_cast<std::int64_t>(sizeof(T));
+  measure({"logcumsumexp", sweep, "bf16", s, axis, (backward ? 3 : 2) * bytes,
+           backward ? with_carries(parts_of_pool(bytes), call_logcumsumexp<T>(s, axis),
+                                   call_logcumsumexp_backward<T>(s, axis))
                     : with_workspace(call_logcumsumexp<T>(s, axis)),
            backward ? "backward" : "forward"});
 }

@@ -100,19 +100,20 @@ void measure(const row& r) {
     t.end = moment();
     return t;
   };
-  std::vector<turn> turns = {take_turn(0), take_turn(1)};
+  std::vector<turn> turns;
+  for (int call = 0; call < calls_before; ++call) turns.push_back(take_turn(call));
   check(cudaDeviceSynchronize());
-  const double one = between(turns[1].begin, turns[1].middle);
-  const int calls = std::clamp(static_cast<int>(150.0 / one), 3, 40);
+  const double one = between(turns.back().begin, turns.back().middle);
+  const int calls = std::clamp(static_cast<int>(150.0 / one), 3, most_timed_calls);
   // The device is kept busy, so that the calls are there before it comes to them: their host time is not
   // meant.
   for (int call = 0; call < 4; ++call) copy_bytes(pool_bytes, call);
-  for (int call = 0; call < calls; ++call) turns.push_back(take_turn(2 + call));
+  for (int call = 0; call < calls; ++call) turns.push_back(take_turn(calls_before + call));
   check(cudaDeviceSynchronize());
   std::vector<double> ours, copies;
   for (std::size_t i = 0; i < turns.size(); ++i) {
     const turn& t = turns[i];
-    if (i >= 2) {
+    if (i >= calls_before) {
       ours.push_back(between(t.begin, t.middle));
       copies.push_back(between(t.middle, t.end));
     }

@@ -44,6 +44,8 @@ struct row {
 /// Rows whose names do not contain it are left out.
 inline std::string filter;
 
+/// Calls of a row: two before, and so many that are timed at most.
+inline constexpr int calls_before = 2, most_timed_calls = 40;
 /// Median milliseconds of one call, printed as a row; calls and copies of as many bytes take turns.
 void measure(const row& r);
 
@@ -115,9 +117,10 @@ std::function<void(int)> with_carries(int parts, Scan scan, Gradient gradient) {
     gradient(*device, call);
   };
 }
-/// How many calls go round the parts of a pool for operands of `bytes`.
+/// How many parts of a pool a row's calls go round, for operands of `bytes`.
 inline int parts_of_pool(std::int64_t bytes) {
-  return static_cast<int>(std::max<std::int64_t>(1, pool_bytes / ((bytes + 255) / 256 * 256)));
+  return static_cast<int>(
+      std::clamp<std::int64_t>(pool_bytes / ((bytes + 255) / 256 * 256), 1, calls_before + most_timed_calls));
 }
 
 /// The rows. The pools hold bfloat16 numbers.

@@ -116,6 +116,21 @@ TEST_CASE("rows of several tiles have as many threads as serve best", "[pass][cu
   CHECK(threads(policy::best_of_little, 10000, 9216) == 32);   // nine of 1024, not five of 2048
 }
 
+TEST_CASE("a block of many threads has no more stages than the device has shared memory", "[pass][cuda]") {
+  cuda_tile_shape shape;
+  shape.row_steps = 4;
+  shape.row_vectors = shape.walked_vectors = 8;
+  shape.walked_threads = cuda_row_policy::threads_of_sums;
+  const auto threads = [&](int shared_kilobytes) {
+    return plan_for<summed>({{1, 98304}}, {{98304, 1}}, 0, 0, shape,
+                            {.shared_bytes = shared_kilobytes * 1024})
+        .lane_threads;
+  };
+  CHECK(threads(227) == 512);
+  CHECK(threads(163) == 512);
+  CHECK(threads(99) == 256);
+}
+
 TEST_CASE("rows longer than a block's tile are a cluster's", "[pass][cuda]") {
   const auto threads = [](std::int64_t steps, cuda_device device = {}, double chunk_size = 0,
                           std::int64_t sequences = 0) {

@@ -358,6 +358,16 @@ inline bool stage_rows(const program& p, cuda_kernel_plan& plan, const cuda_tile
   return true;
 }
 
+/// Threads of a block that walks rows, at most: those whose two stages of what they hold fit its memory.
+inline int walked_threads(const cuda_tile_shape& shape, const cuda_device& device) {
+  using policy = cuda_row_policy;
+  const auto bytes = [](int threads) { return threads * 2 * 4 * policy::held_words; };
+  int threads = shape.walked_threads;
+  while (threads > policy::threads && bytes(threads) + policy::bytes_beside_stages > device.shared_bytes)
+    threads /= 2;
+  return threads;
+}
+
 /// Threads along a row of more tiles than one: where there are rows enough to keep the device busy with few,
 /// as many as serve best, or fewer where its last tile would be mostly empty (9000 steps in tiles of 8192
 /// take as long as 16384).
@@ -375,7 +385,7 @@ inline int threads_of_rows(std::int64_t rows, std::int64_t length, const cuda_ti
                               policy::rounds_of_blocks * device.multiprocessors;
   const std::int64_t fewest =
       std::max<std::int64_t>(32, shape.finds_carries ? policy::carry_steps / a_thread : 0);
-  int best = shape.walked_threads;
+  int best = walked_threads(shape, device);
   for (int threads = best / 2; threads >= fewest && rows * threads >= enough; threads /= 2)
     if (cost(threads) < cost(best)) best = threads;
   return best;
@@ -434,7 +444,7 @@ cuda_kernel_plan plan_cuda_kernel(const program& p, const walk_table& table, con
                   (plan.packed || length % shape.row_steps != 0 || nest.steps() % shape.row_steps != 0);
     plan.one_tile = detail::are_one_tile(p, table, plan, shape, length);
     const std::int64_t a_thread = shape.row_steps * detail::vectors_of_rows(plan, shape, length);
-    const int most_threads = plan.one_tile ? cuda_row_policy::threads : shape.walked_threads;
+    const int most_threads = plan.one_tile ? cuda_row_policy::threads : detail::walked_threads(shape, device);
     plan.lane_threads = detail::power_of_two_above((length + a_thread - 1) / a_thread, most_threads);
     plan.lane_threads = std::max(plan.lane_threads, plan.packed ? 32 : shape.fewest_row_threads);
     if (detail::stage_rows(p, plan, shape, device, length)) return plan;

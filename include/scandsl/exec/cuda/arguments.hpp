@@ -133,6 +133,7 @@ template <int Tensors, int Computed, class C> struct kernel_arguments {
   bool along_rows = false;     ///< the arrangement is a row
   bool one_tile = false;       ///< no lane has more than one tile
   bool shares_stages = false;  ///< a strip's threads bring its rows of all operands together, 16 bytes each
+  bool reads_vectors = false;  ///< of rows: all operands are there, and a vector of each is one access
   bool small = false;          ///< lanes are numbered below 2^31
   bool one_dimension = false;  ///< all lanes lie along one dimension, and none is a chunk
   C parameters[max_parameters] = {};

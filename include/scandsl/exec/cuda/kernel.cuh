@@ -199,6 +199,21 @@ template <bool Rolled, int Count, class F> __device__ __forceinline__ void for_c
   }
 }
 
+/// Sums of what earlier kernels left, of which there is so little that one kernel for all lengths will do.
+template <class K>
+inline constexpr bool sums_scratch = [] {
+  using group = typename K::group;
+  if constexpr (sweep_count<group> != 1 || !only_reduces<group, 0>) {
+    return false;
+  } else {
+    bool scratch = true;
+    for_each_index(sequence_of<walked_loads<group, all_sweeps>>{}, [&]<int I>(index_constant<I>) {
+      scratch = scratch && tensor_at<group, node_at<group, I>.target>.role == tensor_role::scratch;
+    });
+    return scratch;
+  }
+}();
+
 /// Whether rows that end within vectors have kernels of their own: of several sweeps, whose masks of steps
 /// cost the others more. (Of one sweep, what follows a row matters where its last value is wanted alone.)
 template <class K>

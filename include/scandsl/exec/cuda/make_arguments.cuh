@@ -72,6 +72,16 @@ template <class K, class A> void share_stages(A& a) {
   }
 }
 
+/// Whether all that the sweeps read of rows is there, and a vector of each is one access.
+template <class K, class A> bool reads_vectors(const A& a) {
+  bool reads = tile_policy<K>::streams && a.along_rows;
+  for_each_index(sequence_of<walked_loads<typename K::group, all_sweeps>>{}, [&]<int I>(index_constant<I>) {
+    const tensor_argument& memory = a.tensor[node_at<typename K::group, I>.target];
+    reads = reads && memory.bound && memory.mode == access::vector;
+  });
+  return reads;
+}
+
 /// The axes along which positions are computed, and the values of tables.
 template <class Check, class A>
 void describe_computed_axes(const program& p, const problem& bound, const Check& check_rank, A& a) {
@@ -212,6 +222,7 @@ typename K::arguments make_arguments(const cuda_kernel_plan& plan, const program
   }
   for (int t = 0; t < tensors; ++t) a.tensor[t].mode = access_mode<K>(plan, a, t);
   share_stages<K>(a);
+  a.reads_vectors = reads_vectors<K>(a);
   return a;
 }
 

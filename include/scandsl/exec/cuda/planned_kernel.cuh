@@ -87,6 +87,7 @@ public:
     arguments.tensor[t].data = data;
     arguments.tensor[t].mode = access_mode<K>(plan, arguments, t);
     share_stages<K>(arguments);
+    arguments.reads_vectors = reads_vectors<K>(arguments);
   }
 
   void launch(void* scratch, void* carries, cudaStream_t stream) {

@@ -32,9 +32,12 @@ struct row {
   static constexpr bool walks_sweeps = sweep_count<group> > 1 && knows_types<K> && !reads_twice<K> &&
                                        RowThreads == whole_warps &&
                                        (Kind == row_kind::plain || Kind == row_kind::ragged);
+  /// Few numbers, of few rows: sums_scratch, of types that are known and not float64.
+  static constexpr bool adds_scratch = sums_scratch<K> && knows_types<K> && sizeof(C) == 4;
   static constexpr int lanes = 1, runs = Vectors,
                        threads = RowThreads > 0 ? RowThreads
                                  : walks_sweeps ? cuda_row_policy::threads_of_walked_sweeps
+                                 : adds_scratch ? cuda_row_policy::threads_of_sums
                                                 : cuda_row_policy::threads;
   static constexpr bool clustered = RowThreads == whole_blocks;
   /// Where a block's threads are as many as they have to be, each warp has stages of its own.
@@ -67,8 +70,9 @@ struct row {
   /// A thread may lack some of its vectors. (Of a look-back, which has many tiles, the last one does not
   /// matter; its registers do.)
   static constexpr bool may_lack_vectors = RowThreads <= 0;
-  static constexpr int blocks_resident =
-      walks_sweeps ? cuda_row_policy::blocks_resident_of_walked_sweeps : cuda_row_policy::blocks_resident;
+  static constexpr int blocks_resident = walks_sweeps   ? cuda_row_policy::blocks_resident_of_walked_sweeps
+                                         : adds_scratch ? 1
+                                                        : cuda_row_policy::blocks_resident;
   static constexpr int blocks_resident_of_one_tile(int held_bytes) {
     using policy = cuda_row_policy;
     if (in_stage) return policy::blocks_resident_of_stages;
@@ -118,6 +122,13 @@ struct row {
       if constexpr (shares_warps) within = __all_sync(__activemask(), within);
     }
 
+    place(const place&) = default;
+    /// Of another tile of the same lanes.
+    __device__ __forceinline__ place& operator=(const place& other) {
+      of_tile = other.of_tile, start = other.start, left = other.left, within = other.within;
+      return *this;
+    }
+
     __device__ __forceinline__ bool flipped() const { return reversed; }
     __device__ __forceinline__ int direction() const { return reversed ? -1 : 1; }
     __device__ __forceinline__ int steps(int run) const { return clamped(left - run * apart, 0, Width); }
@@ -132,6 +143,10 @@ struct row {
     __device__ __forceinline__ bool has(int v) const { return !may_lack_vectors || left > v * apart; }
     __device__ __forceinline__ bool has_all() const {
       return !may_lack_vectors || left >= (Vectors - 1) * apart + Width;
+    }
+    static constexpr bool tells_of_all = !repeats && !Rolled;
+    __device__ __forceinline__ bool reads_all() const {
+      return thread.a.reads_vectors && within && has_all();
     }
     __device__ __forceinline__ std::int64_t first(int t) const {
       return thread.place[t] + of_tile.low + (reversed ? start - (Width - 1) : start);
@@ -278,6 +293,9 @@ struct row {
            static_cast<std::size_t>(block_size(a));
   }
 
+  /// Of several sweeps: what is known of the next tile is kept until it is gone through. (A strip's threads
+  /// have no registers for it, and walks of one sweep lose by it.)
+  static constexpr bool holds_places = !in_stage && !repeats;
   template <int S, bool Anywhere = false>
   __device__ __forceinline__ auto tile_at(const lane_state& lane, const stretch& where, bool reversed) const {
     const int in_row = this->in_row();

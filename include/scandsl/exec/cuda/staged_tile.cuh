@@ -17,7 +17,7 @@ namespace scandsl::cuda_detail {
 
 /// Where one vector of a thread lies; of its steps so many of the first are missing.
 template <class Place> struct vector_place : Place {
-  static constexpr bool begins_late = true;
+  static constexpr bool begins_late = true, tells_of_all = false;
   int missing = 0;
   __device__ __forceinline__ explicit vector_place(const Place& place) : Place(place) {}
 };

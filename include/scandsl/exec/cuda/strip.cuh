@@ -201,6 +201,7 @@ template <class K, int Lanes, int Steps, int Threads, bool Rolled = false> struc
                                 thread.a.ahead[t]);
   }
 
+  static constexpr bool holds_places = false;
   template <int S, bool Anywhere = false>
   __device__ __forceinline__ tile<K, S, place, Anywhere> tile_at(const lane_state& lane, const stretch& where,
                                                                  bool reversed) const {

@@ -221,6 +221,18 @@ private:
   __device__ __forceinline__ auto tile_on(const stretch& where) const {
     return threads.template tile_at<S, Anywhere>(threads.thread, where, a.reversed[0]);
   }
+  /// What is kept of a tile's place while that is on its way, and the tile again.
+  template <int S> __device__ __forceinline__ auto kept_place(const stretch& where) const {
+    if constexpr (Arrangement::holds_places) {
+      const typename Arrangement::place place = tile_on<S>(where);
+      return place;
+    } else {
+      return where;
+    }
+  }
+  template <int S> __device__ __forceinline__ auto tile_on(const typename Arrangement::place& where) const {
+    return tile<K, S, typename Arrangement::place, false>(where);
+  }
   template <int S> __device__ __forceinline__ void begin_sweep() {
     threads.thread.template boundary<S>();
     if constexpr (is_replayed<group>(S))
@@ -281,10 +293,11 @@ private:
     const int begin = Back ? to_do.first + to_do.count - 1 : to_do.first,
               behind = Back ? to_do.first - 1 : to_do.first + to_do.count, step = Back ? -1 : 1;
     const std::int64_t saved_step = Back ? -saved_of_tile : saved_of_tile;
-    stretch coming = place_of(range, std::int64_t{begin} * length());
+    auto coming = kept_place<S>(place_of(range, std::int64_t{begin} * length()));
     saved_type *saved_here = saved_at(range.first_slot + begin), *saved_coming = saved_here;
-    tile_bringer<tile<K, S, typename Arrangement::place, false>, Arrangement::place::can_share, Back> bringer(
-        a.shares_stages, tile_on<S>(coming));
+    tile_bringer<tile<K, S, typename Arrangement::place, false>, Arrangement::place::can_share, Back,
+                 Arrangement::holds_places>
+        bringer(a.shares_stages, tile_on<S>(coming), length());
     if (bringer.shares()) threads.meet();
     if (begin != behind) {
       bringer.prefetch(tile_on<S>(coming), stages);
@@ -294,11 +307,11 @@ private:
     int stage = 0;
 #pragma unroll 1
     for (int number = begin; number != behind; number += step) {
-      const stretch here = coming;
+      const auto here = coming;
       saved_here = saved_coming;
       bringer.wait_for_shared(threads);
       if (number + step != behind) {
-        coming = place_of(range, std::int64_t{number + step} * length());
+        coming = kept_place<S>(place_of(range, std::int64_t{number + step} * length()));
         bringer.prefetch(tile_on<S>(coming), stages + (stage_bytes - stage));
         saved_coming += saved_step;
         prefetch_carries<S>(saved_coming, stages + (stage_bytes - stage));

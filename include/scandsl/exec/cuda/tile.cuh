@@ -166,6 +166,8 @@ template <class Tile, bool Keeps = true> struct replayed_run {
 ///   shared_source<T>(t) where the thread's share of tensor t begins, of elements T,
 ///   bring<T, Whole>(..) has it brought, and
 ///   is_whole()          says whether the tile has all steps
+///   tells_of_all        whether there is reads_all(): it has all vectors, and one access reaches each of
+///                       them in all that is read
 ///   flipped()           whether a vector's elements then lie in memory the other way round (can_flip: ever)
 template <class K, int S, class Place, bool Anywhere> struct tile : Place {
   using group = typename K::group;
@@ -227,7 +229,15 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
     return bytes;
   }();
 
+  /// Where one question will do for all operands.
+  static constexpr bool tells_of_all = [] {
+    if constexpr (requires { Place::tells_of_all; })
+      return Place::tells_of_all && is_typed && !Anywhere && size_of_list<walked_loads<group, S>> > 0;
+    return false;
+  }();
   __device__ __forceinline__ void load() {
+    if constexpr (tells_of_all)
+      if (this->reads_all()) return load_all<false>(nullptr);
     for_each_index(sequence_of<walked_loads<group, S>>{},
                    [&]<int I>(index_constant<I>) { load_one<I, false>(nullptr); });
   }
@@ -268,6 +278,12 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
   }();
   /// Has the copy engine bring to a stage what single accesses reach.
   __device__ __forceinline__ void prefetch(unsigned char* stage) const {
+    if constexpr (tells_of_all)
+      if (this->reads_all()) return prefetch_all(stage, row_sources());
+    prefetch_each(stage);
+  }
+  /// ... each operand asked for itself.
+  __device__ __forceinline__ void prefetch_each(unsigned char* stage) const {
     for_each_index(sequence_of<walked_loads<group, S>>{}, [&]<int I>(index_constant<I>) {
       constexpr int t = node_at<group, I>.target;
       using T = typename K::template element<t>;
@@ -319,8 +335,41 @@ template <class K, int S, class Place, bool Anywhere> struct tile : Place {
       from.of[position_in<walked_loads<group, S>, I>] += Back ? -apart : apart;
     });
   }
+  /// The same of rows: where the thread's first vector lies of each operand, or would, where the tile has
+  /// steps there and accesses reach them.
+  __device__ __forceinline__ sources row_sources() const {
+    sources found;
+    for_each_index(sequence_of<walked_loads<group, S>>{}, [&]<int I>(index_constant<I>) {
+      found.of[position_in<walked_loads<group, S>, I>] =
+          reinterpret_cast<const unsigned char*>(first_vector<I>());
+    });
+    return found;
+  }
+  /// ... of which the thread has and reaches all vectors (reads_all).
+  __device__ __forceinline__ void prefetch_all(unsigned char* stage, const sources& from) const {
+    for_each_index(sequence_of<walked_loads<group, S>>{}, [&]<int I>(index_constant<I>) {
+      const unsigned char* at = from.of[position_in<walked_loads<group, S>, I>];
+      const std::uint32_t own = shared_address(stage + stage_offset<I> + own_in_stage<I>(0));
+#pragma unroll
+      for (int v = 0; v < vectors; ++v) {
+        copy_async<vector_bytes<I>>(
+            own + static_cast<std::uint32_t>(v * Place::stage_threads * vector_bytes<I>), at);
+        at += this->next(0) * (vector_bytes<I> / width);
+      }
+    });
+  }
+  /// Makes them those of the next tile, `steps` further on in the order of the first sweep, or of the one
+  /// before.
+  template <bool Back> __device__ __forceinline__ void move_row(sources& from, int steps) const {
+    const int further = Back == (this->direction() < 0) ? steps : -steps;
+    for_each_index(sequence_of<walked_loads<group, S>>{}, [&]<int I>(index_constant<I>) {
+      from.of[position_in<walked_loads<group, S>, I>] += further * (vector_bytes<I> / width);
+    });
+  }
   /// As load(), from a stage what prefetch brought there.
   __device__ __forceinline__ void load(const unsigned char* stage) {
+    if constexpr (tells_of_all)
+      if (this->reads_all()) return load_all<true>(stage);
     for_each_index(sequence_of<walked_loads<group, S>>{},
                    [&]<int I>(index_constant<I>) { load_one<I, true>(stage); });
   }
@@ -660,6 +709,31 @@ private:
     });
   }
 
+  template <int I> __device__ __forceinline__ auto* first_vector() const {
+    constexpr int t = node_at<group, I>.target;
+    using E = held_element<typename K::template element<t>, C>;
+    return static_cast<const E*>(this->thread.a.tensor[t].data) + this->first(t);
+  }
+  template <bool Staged> __device__ __forceinline__ void load_all(const unsigned char* stage) {
+    in_scan_order([&](auto turn) {
+      for_each_index(sequence_of<walked_loads<group, S>>{}, [&]<int I>(index_constant<I>) {
+        constexpr bool turns = decltype(turn)::value;
+        using E = held_element<typename K::template element<node_at<group, I>.target>, C>;
+        const E* const first = first_vector<I>();
+#pragma unroll
+        for (int v = 0; v < vectors; ++v) {
+          auto& vector = held_of<I>(loads).vector[v];
+          if constexpr (!Staged)
+            vector.load(first + v * this->next(0));
+          else if constexpr (turns)
+            vector.load_reversed(reinterpret_cast<const E*>(stage + stage_offset<I> + own_in_stage<I>(v)));
+          else
+            vector.load(reinterpret_cast<const E*>(stage + stage_offset<I> + own_in_stage<I>(v)));
+          if constexpr (!Staged && turns) vector.reverse();
+        }
+      });
+    });
+  }
   static __device__ __forceinline__ C* waiting(unsigned char* stage, int v) {
     return reinterpret_cast<C*>(stage + own_in_stage<walked_loads<group, S>::list[0]>(v));
   }
@@ -853,11 +927,15 @@ __device__ __forceinline__ void look_at(const lane_group<K, Lanes>& thread, std:
 
 /// Has the tiles of a walk fetched one after the other, by each thread for itself or, where a strip's threads
 /// share their stages, by all together: a stage is then there when all have waited for it, and free when all
-/// have read it.
-template <class Tile, bool CanShare, bool Back> class tile_bringer {
+/// have read it. HoldsRows: where the next vectors of a row lie is held from tile to tile.
+template <class Tile, bool CanShare, bool Back, bool HoldsRows = false> class tile_bringer {
 public:
-  __device__ __forceinline__ tile_bringer(bool shares, const Tile& first) : shares_(CanShare && shares) {
-    if constexpr (holds)
+  /// `steps`: of a tile, where rows are held.
+  __device__ __forceinline__ tile_bringer(bool shares, const Tile& first, int steps = 0)
+      : shares_(CanShare && shares), steps_(steps) {
+    if constexpr (holds_rows)
+      from_ = first.row_sources();
+    else if constexpr (holds)
       if (shares_) from_ = first.shared_sources();
   }
   __device__ __forceinline__ bool shares() const { return shares_; }
@@ -869,6 +947,13 @@ public:
     threads.meet();
   }
   __device__ __forceinline__ void prefetch(const Tile& coming, unsigned char* stage) {
+    if constexpr (holds_rows) {
+      if (coming.reads_all())
+        coming.prefetch_all(stage, from_);
+      else
+        coming.prefetch_each(stage);
+      return coming.template move_row<Back>(from_, steps_);
+    }
     if constexpr (CanShare)
       if (shares_) {
         if constexpr (holds) {
@@ -889,11 +974,13 @@ public:
   }
 
 private:
-  /// From tile to tile, where that takes few registers. (Decayed sums' gradient, a decay for each element,
-  /// has three operands: 0.74 of a copy if all are held, for others spill.)
-  static constexpr bool holds = CanShare && Tile::sources::count <= 2;
+  /// From tile to tile; of strips where that takes few registers. (Decayed sums' gradient, a decay for each
+  /// element, has three operands: 0.74 of a copy if all are held, for others spill.)
+  static constexpr bool holds_rows = HoldsRows && Tile::tells_of_all,
+                        holds = holds_rows || (CanShare && Tile::sources::count <= 2);
 
   bool shares_;
+  int steps_;
   struct none {};
   std::conditional_t<holds, typename Tile::sources, none> from_;
 };

@@ -51,6 +51,7 @@ template <class K> struct tile_policy {
   static constexpr int width = 16 / smallest_element;
   static constexpr bool is_map = group::plan.sweeps == 1 && scan_count<group> == 0;
   static constexpr bool reduces = group::plan.sweeps == 1 && only_reduces<group, 0>;
+  static constexpr bool sums_scratch = cuda_detail::sums_scratch<K>;
   /// Whether angles turn along what one thread holds of a map, or reduces.
   static constexpr bool turns = (is_map && size_of_list<rotating_nodes<K, stage_kind::sweep, 0>> > 0) ||
                                 (reduces && size_of_list<rotating_nodes<K, stage_kind::aggregate, 0>> > 0);
@@ -102,14 +103,6 @@ template <class K> struct tile_policy {
                            vectors * width * step_bytes > 4 * row_held_words))
       vectors /= 2;
     return vectors;
-  }();
-  /// Sums of what earlier kernels left, of which there is so little that one kernel for all lengths will do.
-  static constexpr bool sums_scratch = [] {
-    bool scratch = reduces;
-    for_each_index(sequence_of<walked_loads<group, all_sweeps>>{}, [&]<int I>(index_constant<I>) {
-      scratch = scratch && tensor_at<group, node_at<group, I>.target>.role == tensor_role::scratch;
-    });
-    return scratch;
   }();
   /// Few lanes along strips are cut into pieces; along rows they look back, with states of few words.
   static constexpr bool shares_lanes = scans_once<K> && !sums_scratch;
