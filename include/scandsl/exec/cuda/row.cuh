@@ -144,7 +144,7 @@ struct row {
     __device__ __forceinline__ bool has_all() const {
       return !may_lack_vectors || left >= (Vectors - 1) * apart + Width;
     }
-    static constexpr bool tells_of_all = !repeats && !Rolled;
+    static constexpr bool tells_of_all = !repeats && !Rolled, shares_warps = row::shares_warps;
     __device__ __forceinline__ bool reads_all() const {
       return thread.a.reads_vectors && within && has_all();
     }
