@@ -109,7 +109,9 @@ SPILLS = [
     # 64 elements of two operands wait in registers.
     ("decayed_sum.gradient_per_lane * one_tile row*", 16),
     # Two operands of 32 elements a thread wait in registers.
-    ("decayed_sum.gradient_without_decay bfloat16 stream row*", 54),
+    ("decayed_sum.gradient_without_decay bfloat16 stream row*", 58),
+    # ... and where the next ones lie.
+    ("decayed_sum.gradient_per_lane bfloat16 stream row*", 10),
     # 512 threads leave 128. What a thread knows of its lanes waits while they are gone through.
     ("* piece strip*", 18),
     # Gradients hold two or three operands of 32 elements a thread, and what their first sweep leaves.
