@@ -81,6 +81,11 @@ template <class K, class A> bool reads_vectors(const A& a) {
   });
   return reads;
 }
+/// What of several operands together is known of their modes.
+template <class K, class A> void describe_reads(A& a) {
+  share_stages<K>(a);
+  a.reads_vectors = reads_vectors<K>(a);
+}
 
 /// The axes along which positions are computed, and the values of tables.
 template <class Check, class A>
@@ -221,8 +226,7 @@ typename K::arguments make_arguments(const cuda_kernel_plan& plan, const program
     a.offsets_stride = view.axis[0].empty() ? 0 : view.axis[0][view.axis[0].size() - 1].stride;
   }
   for (int t = 0; t < tensors; ++t) a.tensor[t].mode = access_mode<K>(plan, a, t);
-  share_stages<K>(a);
-  a.reads_vectors = reads_vectors<K>(a);
+  describe_reads<K>(a);
   return a;
 }
 

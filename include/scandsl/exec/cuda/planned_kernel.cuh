@@ -86,8 +86,7 @@ public:
   void place(int t, void* data) {
     arguments.tensor[t].data = data;
     arguments.tensor[t].mode = access_mode<K>(plan, arguments, t);
-    share_stages<K>(arguments);
-    arguments.reads_vectors = reads_vectors<K>(arguments);
+    describe_reads<K>(arguments);
   }
 
   void launch(void* scratch, void* carries, cudaStream_t stream) {

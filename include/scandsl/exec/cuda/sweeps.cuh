@@ -221,7 +221,7 @@ private:
   __device__ __forceinline__ auto tile_on(const stretch& where) const {
     return threads.template tile_at<S, Anywhere>(threads.thread, where, a.reversed[0]);
   }
-  /// What is kept of a tile's place while that is on its way, and the tile again.
+  /// What is kept of a tile's place while that is on its way; tile_on makes the tile of it again.
   template <int S> __device__ __forceinline__ auto kept_place(const stretch& where) const {
     if constexpr (Arrangement::holds_places) {
       const typename Arrangement::place place = tile_on<S>(where);

@@ -714,6 +714,17 @@ private:
     });
   }
 
+  /// Loads vector v of an operand from `at`, or where a stage has it; Turns: into the other order.
+  template <int I, bool Staged, bool Turns, class E>
+  __device__ __forceinline__ void load_vector(int v, const E* at, const unsigned char* stage) {
+    auto& vector = held_of<I>(loads).vector[v];
+    if constexpr (Staged) at = reinterpret_cast<const E*>(stage + stage_offset<I> + own_in_stage<I>(v));
+    if constexpr (Staged && Turns)
+      vector.load_reversed(at);
+    else
+      vector.load(at);
+    if constexpr (!Staged && Turns) vector.reverse();
+  }
   template <int I> __device__ __forceinline__ auto* first_vector() const {
     constexpr int t = node_at<group, I>.target;
     using E = held_element<typename K::template element<t>, C>;
@@ -722,20 +733,11 @@ private:
   template <bool Staged> __device__ __forceinline__ void load_all(const unsigned char* stage) {
     in_scan_order([&](auto turn) {
       for_each_index(sequence_of<walked_loads<group, S>>{}, [&]<int I>(index_constant<I>) {
-        constexpr bool turns = decltype(turn)::value;
         using E = held_element<typename K::template element<node_at<group, I>.target>, C>;
         const E* const first = first_vector<I>();
 #pragma unroll
-        for (int v = 0; v < vectors; ++v) {
-          auto& vector = held_of<I>(loads).vector[v];
-          if constexpr (!Staged)
-            vector.load(first + v * this->next(0));
-          else if constexpr (turns)
-            vector.load_reversed(reinterpret_cast<const E*>(stage + stage_offset<I> + own_in_stage<I>(v)));
-          else
-            vector.load(reinterpret_cast<const E*>(stage + stage_offset<I> + own_in_stage<I>(v)));
-          if constexpr (!Staged && turns) vector.reverse();
-        }
+        for (int v = 0; v < vectors; ++v)
+          load_vector<I, Staged, decltype(turn)::value, E>(v, first + v * this->next(0), stage);
       });
     });
   }
@@ -784,15 +786,7 @@ private:
             if (!Place::vector_is_step && v > 0) registers.vector[v] = registers.vector[0];
             return;
           }
-          constexpr bool turns = decltype(turn)::value;
-          const E* from = at;
-          if constexpr (Staged)
-            from = reinterpret_cast<const E*>(stage + stage_offset<I> + own_in_stage<I>(v));
-          if constexpr (Staged && turns)
-            registers.vector[v].load_reversed(from);
-          else
-            registers.vector[v].load(from);
-          if constexpr (!Staged && turns) registers.vector[v].reverse();
+          load_vector<I, Staged, decltype(turn)::value, E>(v, at, stage);
         });
       });
     } else if (!std::is_same_v<T, any_type> && !Anywhere && memory.mode == access::same) {
@@ -935,7 +929,7 @@ __device__ __forceinline__ void look_at(const lane_group<K, Lanes>& thread, std:
 /// have read it. HoldsRows: where the next vectors of a row lie is held from tile to tile.
 template <class Tile, bool CanShare, bool Back, bool HoldsRows = false> class tile_bringer {
 public:
-  /// `steps`: of a tile, where rows are held.
+  /// `steps`: of a tile, where the next vectors of a row are held (HoldsRows).
   __device__ __forceinline__ tile_bringer(bool shares, const Tile& first, int steps = 0)
       : shares_(CanShare && shares), steps_(steps) {
     if constexpr (holds_rows)
