@@ -151,7 +151,8 @@ TEST_CASE("explain states the carries that a scan can leave and its gradient fin
       text.find("; with carries that the scan left, 12.00 MiB, no workspace, and no first sweep: moves 1.14 "
                 "GiB\n") != std::string::npos);
   CHECK(text.find("  peak memory, beside the inputs: outputs 384.00 MiB + workspace ") != std::string::npos);
-  CHECK(explain(scan_of).find("outputs 384.00 MiB + workspace 0 B; + 12.00 MiB where it leaves carries\n") !=
+  CHECK(explain(scan_of).find(
+            "outputs 384.00 MiB + workspace 1.50 KiB; + 12.00 MiB where it leaves carries\n") !=
         std::string::npos);
   // One tile, look-back, pieces; and a program of two sweeps that is no gradient.
   CHECK(plan<rows>(h200, x = shape<bfloat16>(98304, 2048), y = shape<bfloat16>(98304, 2048)).carry_bytes ==
@@ -162,6 +163,30 @@ TEST_CASE("explain states the carries that a scan can leave and its gradient fin
   CHECK(plan<softmax_along_columns>(h200, x = shape<bfloat16>(12, 8192, 2048),
                                     y = shape<bfloat16>(12, 8192, 2048))
             .carry_bytes == 0);
+}
+
+TEST_CASE("strips of a sequence keep pace where all of them are on the device", "[cuda][plan][explain]") {
+  const auto scan_of = [](std::int64_t outer, std::int64_t steps, std::int64_t inner) {
+    return plan<columns>(h200, x = shape<bfloat16>(outer, steps, inner),
+                         y = shape<bfloat16>(outer, steps, inner));
+  };
+  const auto paced = [&](std::int64_t outer, std::int64_t steps, std::int64_t inner) {
+    const cuda_plan of = scan_of(outer, steps, inner);
+    const int strips = of.kernels[0].paced_strips;
+    if (strips > 0) CHECK(of.workspace_bytes == (outer * 128 + 255) / 256 * 256);
+    return strips;
+  };
+  CHECK(paced(12, 8192, 2048) == 32);
+  CHECK(paced(12, 2048, 2048) == 32);
+  CHECK(paced(12, 2047 - 128, 2048) == 0);  // 15 tiles
+  CHECK(paced(4, 8192, 2048) == 64);        // narrow ones
+  CHECK(paced(1, 8192, 2048) == 0);         // 128, of 132 multiprocessors
+  CHECK(paced(13, 8192, 2048) == 0);        // 416, where 396 have room
+  CHECK(paced(300, 8192, 64) == 0);         // one strip each
+  CHECK(paced(12, 8192, 2047) == 0);        // which strips do not fill
+  CHECK(explain(scan_of(12, 8192, 2048)).find(" side by side, 32 strips in step, tiles of ") !=
+        std::string::npos);
+  CHECK(planned.kernels[0].paced_strips == 0);  // a gradient that reads two
 }
 
 TEST_CASE("rows of several tiles leave carries, too, with which a gradient is walked",

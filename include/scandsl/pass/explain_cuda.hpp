@@ -23,6 +23,7 @@ struct cuda_kernel_summary {
   int tile_steps = 0;
   bool one_tile = false;      ///< every lane is one tile, read once for all sweeps
   bool adds_at_once = false;  ///< what a kernel before it would have added up, too, which does not run
+  int paced_strips = 0;       ///< of a sequence, which keep pace; 0: none do
   std::vector<cuda_sweep_summary> sweeps;
   std::int64_t read_bytes = 0, written_bytes = 0;
 };
@@ -36,7 +37,7 @@ struct cuda_plan {
   std::int64_t moved_bytes = 0;   ///< what the kernels read and write, saved carries included
   std::int64_t output_bytes = 0;  ///< of its outputs
   std::int64_t workspace_bytes =
-      0;  ///< saved carries, what is known of tiles or pieces, and what is held between kernels
+      0;  ///< saved carries, what is known of tiles, pieces or strips, and what is held between kernels
   std::int64_t carry_bytes = 0;  ///< of carries that it can leave for its gradient, or a gradient find
   std::int64_t workspace_with_carries = 0;  ///< where there are such carries
   bool is_gradient = false;
@@ -82,7 +83,8 @@ inline std::string arrangement_text(const cuda_kernel_summary& k) {
       k.plan.repeats > 1
           ? joined(", ", k.plan.repeats, " rows one after the other that share what is computed")
           : "";
-  return joined("    ", shape, ", ", k.one_tile ? "one tile of " : "tiles of ", k.tile_steps, " steps",
+  const std::string pace = k.paced_strips > 0 ? joined(", ", k.paced_strips, " strips in step") : "";
+  return joined("    ", shape, pace, ", ", k.one_tile ? "one tile of " : "tiles of ", k.tile_steps, " steps",
                 k.plan.staged ? " in shared memory" : "", sharing, "\n");
 }
 

@@ -103,6 +103,12 @@ struct sweep_pieces {
   void* states = nullptr;  ///< what scans make of pieces
 };
 
+/// How strips keep pace (pace.cuh). Those of a sequence lie side by side, `strips` of `tiles` tiles each.
+struct pace_arguments {
+  unsigned long long* words = nullptr;  ///< one for each sequence; null: they do not
+  int strips = 0, tiles = 0;
+};
+
 /// `Computed` positions in all tensors together. Roughly in the order in which a kernel asks for them before
 /// its first element comes, and what is seldom asked for last: a multiprocessor's first read of each 64 bytes
 /// of arguments takes 170 to 200 cycles (an H200), and a thread's come one after the other.
@@ -144,6 +150,7 @@ template <int Tensors, int Computed, class C> struct kernel_arguments {
   /// Outermost first. In a strip the last dimension counts vectors of lanes, and its strides are a vector's.
   strided_dimension<Tensors> lane[max_lane_dimensions];
 
+  pace_arguments pace;
   sweep_pieces pieces;
   /// Carries at the tiles' starts, for later sweeps: [tile][component][lane]. None of one tile.
   void* saved = nullptr;

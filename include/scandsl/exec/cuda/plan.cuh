@@ -30,6 +30,8 @@ cuda_kernel_summary summarise(const program& p, const walk_table& table, const p
   cuda_kernel_summary result{p, table, plan_cuda_kernel(p, table, bound, space, tile_shape<K>(), device)};
   auto a = make_arguments<K>(result.plan, p, table, bound, space);
   const std::int64_t saved = saved_bytes<K>(result.plan, a);
+  std::int64_t pace_bytes = 0;
+  if (saved == 0) result.paced_strips = find_pace<K>(result.plan, a, device, pace_bytes).strips;
   with_arrangement<K>(result.plan, a, [&]<class A>(std::type_identity<A>) {
     result.tile_steps = A::in_stage ? static_cast<int>(steps_of_lane(a)) : A::tile_steps(a.lane_threads);
     result.one_tile = policy::streams && result.plan.lookback_tiles == 0 && runs_one_tile<A>(a);

@@ -43,6 +43,45 @@ sweep_pieces cut_sweeps(const cuda_kernel_plan& plan, const typename K::argument
   return cut;
 }
 
+/// Whether strips keep pace (pace.cuh), how many of each sequence, and the bytes of the words for it. They do
+/// where all blocks are on the device at a time.
+template <class K>
+pace_arguments find_pace(const cuda_kernel_plan& plan, const typename K::arguments& a,
+                         const cuda_device& device, std::int64_t& bytes) {
+  using policy = tile_policy<K>;
+  pace_arguments pace;
+  if constexpr (policy::streams && !policy::sums_scratch && !K::group::only_rows) {
+    using fast = typename K::framed;
+    using strips = typename strip_of<K>::template of<fast>;
+    if constexpr (paces<fast, strips>) {
+      if (plan.arrangement != cuda_arrangement::strip || plan.packed || plan.chunk > 0 || plan.pieces > 1 ||
+          !a.shares_stages)
+        return pace;
+      using walk = runner<fast, strips>;
+      using slow = runner<typename K::robust, typename strip_of<K>::template slow_of<typename K::robust>>;
+      constexpr std::int64_t reserved = 1024;  // by the system, of each block's shared memory
+      const std::int64_t length = strips::tile_steps(plan.lane_threads),
+                         tiles = (a.steps + length - 1) / length,
+                         of_sequence = a.inner_extent / (plan.lane_threads * policy::strip_lanes),
+                         blocks = a.lanes / plan.lane_threads,
+                         exchange = static_cast<std::int64_t>(
+                             larger(larger(walk::exchange_bytes(plan.lane_threads),
+                                           slow::exchange_bytes(plan.lane_threads)),
+                                    runner<K, strip_of<K>>::exchange_bytes(plan.lane_threads))),
+                         resident = smaller<std::int64_t>(strips::blocks_resident,
+                                                          (device.shared_bytes + reserved) /
+                                                              (2 * walk::stage_bytes + exchange + reserved));
+      if (tiles < cuda_pace_policy::fewest_tiles || of_sequence < 2 || blocks < device.multiprocessors ||
+          blocks > device.multiprocessors * resident || (tiles + 1) * of_sequence >= std::int64_t{1} << 31)
+        return pace;
+      pace.strips = static_cast<int>(of_sequence);
+      pace.tiles = static_cast<int>(tiles);
+      bytes = blocks / of_sequence * cuda_pace_policy::bytes_of_word;
+    }
+  }
+  return pace;
+}
+
 /// A space whose lanes are numbered, where that is wanted.
 template <class K> class numbered_space {
 public:
@@ -74,8 +113,16 @@ public:
       : planned_kernel(p, table, bound, numbered_space<K>(p, table, space, with_carries), on, parallel) {}
 
   /// Whether its scratch is for speed only.
-  bool can_do_without() const { return plan.lookback_tiles > 0 || plan.pieces > 1; }
-  /// Of what its sweeps save, is kept of pieces, or a look-back publishes.
+  bool can_do_without() const { return plan.lookback_tiles > 0 || plan.pieces > 1 || keeps_pace(); }
+  /// Where there is no room for the words by which strips keep pace: false if it is none of these that it
+  /// wants. The plan is the same without them.
+  bool forget_pace() {
+    if (!keeps_pace()) return false;
+    arguments.pace = {};
+    bytes = 0;
+    return true;
+  }
+  /// Of what its sweeps save, is kept of pieces, or a look-back publishes, or strips that keep pace count.
   std::int64_t scratch_bytes() const { return bytes; }
   /// Whether what lies in tensor t can be left in parts, where its scratch is.
   bool can_leave_parts(int t) const { return parts_lie_as(plan, t, tile_shape<K>()); }
@@ -100,7 +147,10 @@ public:
         else
           return launch_pieces<K>(arguments, pieces, device, scratch, stream);
       }
-    arguments.saved = bytes > bytes_of_pieces ? scratch : nullptr;
+    if (keeps_pace())
+      arguments.pace.words = static_cast<unsigned long long*>(scratch);
+    else
+      arguments.saved = bytes > bytes_of_pieces ? scratch : nullptr;
     arguments.pieces.states = static_cast<char*>(scratch) + (bytes - bytes_of_pieces);
     with_arrangement<K>(plan, arguments, [&]<class A>(std::type_identity<A>) {
       const int launches =
@@ -139,6 +189,7 @@ private:
         arguments.pieces = cut_sweeps<K>(plan, arguments, bytes_of_pieces);
         bytes += bytes_of_pieces;
       }
+    if (parallel && bytes == 0) arguments.pace = find_pace<K>(plan, arguments, device, bytes);
   }
   /// Carries that the scan left are worth more than pieces of strips: where it left any, lanes are many, or
   /// short. (Rows may be few and long all the same, where the scan's states are too large to look back.)
@@ -172,6 +223,9 @@ private:
         scandsl::carry_bytes(interval, arguments.steps, lanes, policy::kept_carries,
                              static_cast<int>(sizeof(typename scratch_type_of<typename K::compute>::type)));
   }
+
+  /// Then all bytes are words for it.
+  bool keeps_pace() const { return arguments.pace.tiles > 0; }
 
   static cuda_tile_shape shape_of(bool parallel, bool in_place) {
     cuda_tile_shape shape = tile_shape<K>();

@@ -1,4 +1,5 @@
 #pragma once
+#include "scandsl/exec/cuda/pace.cuh"
 #include "scandsl/exec/cuda/sweep_pieces.cuh"
 
 /// Programs of several sweeps: a gradient, whose second sweep goes back over what the first went along; a
@@ -304,22 +305,30 @@ private:
       prefetch_carries<S>(saved_coming, stages);
     }
     __pipeline_commit();
+    // (Of the sweep that writes: the other one is seldom gone through.)
+    pacer<paces<K, Arrangement> && S + 1 == sweep_count<group>> pace(a.pace);
+    pace.begin();
     int stage = 0;
 #pragma unroll 1
     for (int number = begin; number != behind; number += step) {
       const auto here = coming;
       saved_here = saved_coming;
+      const bool more = number + step != behind;
+      const int asked = (Back ? begin - number : number - begin) + 1;
+      if (more) pace.wait(asked);
       bringer.wait_for_shared(threads);
-      if (number + step != behind) {
+      if (more) {
         coming = kept_place<S>(place_of(range, std::int64_t{number + step} * length()));
         bringer.prefetch(tile_on<S>(coming), stages + (stage_bytes - stage));
         saved_coming += saved_step;
         prefetch_carries<S>(saved_coming, stages + (stage_bytes - stage));
+        pace.say();
       }
       __pipeline_commit();
       auto now = tile_on<S>(here);
       __pipeline_wait_prior(1);
       bringer.load(now, stages + stage);
+      pace.look();
       const unsigned char* const carries = stages + stage;
       stage = stage_bytes - stage;
       states<group, C> before[runs];
@@ -341,10 +350,12 @@ private:
       }
       if (!fits) {
         __pipeline_wait_prior(0);
+        pace.finish(more ? asked + 1 : asked);
         return false;
       }
       if (writes()) now.template finish<S, true, Back>(before, threads.thread.carry);
     }
+    pace.finish(to_do.count);
     return true;
   }
 

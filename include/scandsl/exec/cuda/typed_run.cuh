@@ -276,10 +276,10 @@ private:
     auto& [kernel, scratch] = std::get<K>(kernels);
     kernel.emplace(p, kernel_table<P, K>, part, space, device, true, with_carries);
     if (kernel->scratch_bytes() == 0) return;
-    // What sweeps save is needed; a look-back, or pieces, without memory are a walk.
+    // What sweeps save is needed; a look-back, or pieces, without memory are a walk, and strips have no pace.
     scratch = kernel->can_do_without() ? workspace.take_if_there(kernel->scratch_bytes())
                                        : workspace.take(kernel->scratch_bytes());
-    if (scratch != workspace_layout::nowhere) return;
+    if (scratch != workspace_layout::nowhere || kernel->forget_pace()) return;
     kernel.emplace(p, kernel_table<P, K>, part, space, device, false, false);
     if (kernel->scratch_bytes() > 0) scratch = workspace.take(kernel->scratch_bytes());
   }

@@ -116,31 +116,42 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
     tile_bringer<tile_type, Arrangement::place::can_share, false> bringer(a.shares_stages, tile_after(0));
     if (extent > 0) bringer.prefetch(tile_after(0), stages);
     __pipeline_commit();
+    pacer<paces<K, Arrangement>> pace(a.pace);
+    pace.begin();
     find_carries();
     thread.load_still();
     thread.template boundary<0>();
     const auto first_element = seen_early(tile_after(0));
-    int stage = 0;
+    int stage = 0, asked = 1;  // for how many tiles: the pace needs to know
     states<group, C> sums[runs];
 #pragma unroll
     for (int run = 0; run < runs; ++run) set_identity<group, scans_in<group, 0>>(sums[run]);
 #pragma unroll 1
     for (std::int64_t at = 0; at < extent; at += length) {
+      const bool more = at + length < extent;
+      if (more) pace.wait(asked);
       bringer.wait_for_shared(threads);
-      if (at + length < extent) bringer.prefetch(tile_after(at + length), stages + (stage_bytes - stage));
+      if (more) {
+        bringer.prefetch(tile_after(at + length), stages + (stage_bytes - stage));
+        pace.say();
+        ++asked;
+      }
       __pipeline_commit();
       auto now = tile_after(at);
       __pipeline_wait_prior(1);
       bringer.load(now, stages + stage);
+      pace.look();
       stage = stage_bytes - stage;
       if constexpr (joins_once) {
         base::template add_tile<0>(now, sums);
       } else if (!process<true>(now, at, at == 0, true, first_element)) {
         __pipeline_wait_prior(0);
+        pace.finish(asked);
         leave(at);
         return;
       }
     }
+    pace.finish(asked);
     if constexpr (joins_once) base::template join_sums<0, tile_type>(sums);
     base::template join_tallies<0>();
     thread.template boundary<1>();
