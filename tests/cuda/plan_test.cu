@@ -179,8 +179,8 @@ TEST_CASE("strips of a sequence keep pace where all of them are on the device", 
   CHECK(paced(12, 8192, 2048) == 32);
   CHECK(paced(12, 2048, 2048) == 32);
   CHECK(paced(12, 2047 - 128, 2048) == 0);  // 15 tiles
-  CHECK(paced(4, 8192, 2048) == 64);        // narrow ones
-  CHECK(paced(1, 8192, 2048) == 0);         // 128, of 132 multiprocessors
+  CHECK(paced(6, 8192, 2048) == 64);        // narrow ones
+  CHECK(paced(4, 8192, 2048) == 0);         // 256, of 132 multiprocessors
   CHECK(paced(13, 8192, 2048) == 0);        // 416, where 396 have room
   CHECK(paced(300, 8192, 64) == 0);         // one strip each
   CHECK(paced(12, 8192, 2047) == 0);        // which strips do not fill

@@ -71,7 +71,8 @@ pace_arguments find_pace(const cuda_kernel_plan& plan, const typename K::argumen
                          resident = smaller<std::int64_t>(strips::blocks_resident,
                                                           (device.shared_bytes + reserved) /
                                                               (2 * walk::stage_bytes + exchange + reserved));
-      if (tiles < cuda_pace_policy::fewest_tiles || of_sequence < 2 || blocks < device.multiprocessors ||
+      if (tiles < cuda_pace_policy::fewest_tiles || of_sequence < 2 ||
+          static_cast<double>(blocks) < cuda_pace_policy::fewest_blocks * device.multiprocessors ||
           blocks > device.multiprocessors * resident || (tiles + 1) * of_sequence >= std::int64_t{1} << 31)
         return pace;
       pace.strips = static_cast<int>(of_sequence);
