@@ -105,6 +105,16 @@ using walked_row_of = std::conditional_t<K::group::only_strips, strip_of<K>, row
 /// From compute capability 9.0 on, as clusters.
 inline bool launches_overlap(const cuda_device& device) { return device.cluster_blocks > 1; }
 
+/// Shared memory in which a block's threads exchange states. What cannot keep its frames goes on with the
+/// robust program, whose states may be larger.
+template <class K, class Arrangement> std::size_t exchange_bytes_of(int lane_threads) {
+  using fast = typename K::framed;
+  using walk = runner<fast, typename Arrangement::template of<fast>>;
+  using slow = runner<typename K::robust, typename Arrangement::template slow_of<typename K::robust>>;
+  return larger(larger(walk::exchange_bytes(lane_threads), slow::exchange_bytes(lane_threads)),
+                runner<K, Arrangement>::exchange_bytes(lane_threads));
+}
+
 /// May_overlap: a kernel of sums begins while the launch before it ends.
 template <class K, class Arrangement>
 void launch_walk(typename K::arguments& a, cudaStream_t stream, bool may_overlap = false) {
@@ -117,11 +127,7 @@ void launch_walk(typename K::arguments& a, cudaStream_t stream, bool may_overlap
   a.in_order = a.restarts || a.walk_dimensions > 1;
   if constexpr (cuts_sweeps<typename K::group>)
     a.in_order = a.in_order || (a.pieces.count > 1 && !walk::streams_pieces);
-  // What cannot keep its frames goes on with the robust program, whose states may be larger.
-  using slow = runner<typename K::robust, typename Arrangement::template slow_of<typename K::robust>>;
-  std::size_t shared =
-      larger(larger(walk::exchange_bytes(a.lane_threads), slow::exchange_bytes(a.lane_threads)),
-             runner<K, Arrangement>::exchange_bytes(a.lane_threads));
+  std::size_t shared = exchange_bytes_of<K, Arrangement>(a.lane_threads);
   void (*kernel)(const typename K::arguments) = nullptr;
   bool overlaps = false;
   if constexpr (!tile_policy<K>::streams) {

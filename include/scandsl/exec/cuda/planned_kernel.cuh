@@ -58,16 +58,13 @@ pace_arguments find_pace(const cuda_kernel_plan& plan, const typename K::argumen
           !a.shares_stages)
         return pace;
       using walk = runner<fast, strips>;
-      using slow = runner<typename K::robust, typename strip_of<K>::template slow_of<typename K::robust>>;
       constexpr std::int64_t reserved = 1024;  // by the system, of each block's shared memory
       const std::int64_t length = strips::tile_steps(plan.lane_threads),
                          tiles = (a.steps + length - 1) / length,
                          of_sequence = a.inner_extent / (plan.lane_threads * policy::strip_lanes),
                          blocks = a.lanes / plan.lane_threads,
-                         exchange = static_cast<std::int64_t>(
-                             larger(larger(walk::exchange_bytes(plan.lane_threads),
-                                           slow::exchange_bytes(plan.lane_threads)),
-                                    runner<K, strip_of<K>>::exchange_bytes(plan.lane_threads))),
+                         exchange =
+                             static_cast<std::int64_t>(exchange_bytes_of<K, strip_of<K>>(plan.lane_threads)),
                          resident = smaller<std::int64_t>(strips::blocks_resident,
                                                           (device.shared_bytes + reserved) /
                                                               (2 * walk::stage_bytes + exchange + reserved));

@@ -305,7 +305,7 @@ private:
       prefetch_carries<S>(saved_coming, stages);
     }
     __pipeline_commit();
-    // (Of the sweep that writes: the other one is seldom gone through.)
+    // (Of the last sweep: strips are paced where carries are there, with which nothing goes before it.)
     pacer<paces<K, Arrangement> && S + 1 == sweep_count<group>> pace(a.pace);
     pace.begin();
     int stage = 0;
