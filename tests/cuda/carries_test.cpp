@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cuda/device_memory.hpp"
 #include "scandsl/ops/decayed_sum.hpp"
 #include "scandsl/ops/logcumsumexp.hpp"
 #include "support/catch.hpp"
@@ -20,7 +21,7 @@ namespace {
 using namespace scandsl;
 using ops::decayed_sum_gradients, ops::decayed_sum_options, ops::scan_gradients, ops::scan_options;
 
-using support::memory_of;
+using support::memory_of, support::must;
 
 enum class data { near, wide, with_empty };  ///< wide: no one frame holds it; with_empty: some are -inf
 
@@ -44,10 +45,6 @@ struct scan_case {
            ", data " + std::to_string(static_cast<int>(kind));
   }
 };
-
-void must(cudaError_t status) {
-  if (status != cudaSuccess) throw std::runtime_error(cudaGetErrorString(status));
-}
 
 /// Operands and results of type T, with carries between bytes that must not change.
 template <class T> struct operands {

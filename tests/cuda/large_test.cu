@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "cuda/device_memory.hpp"
 #include "scandsl/ops/chunk_cumsum_decay.hpp"
 #include "support/catch.hpp"
 
@@ -13,6 +13,7 @@
 namespace {
 
 using namespace scandsl;
+using support::device_memory, support::must;
 
 /// Bits that depend on every bit of i.
 __host__ __device__ bool random_bit(std::int64_t i) {
@@ -59,17 +60,6 @@ __global__ void fill(bfloat16* to, large_tensor what) {
     to[i].bits = what.element(what.step_of(i), what.lane_of(i)) ? 0x3f80 : 0;
 }
 
-void must(cudaError_t status) {
-  if (status != cudaSuccess) throw std::runtime_error(cudaGetErrorString(status));
-}
-struct device_memory {
-  void* data = nullptr;
-  explicit device_memory(std::int64_t bytes) { must(cudaMalloc(&data, static_cast<std::size_t>(bytes))); }
-  ~device_memory() { cudaFree(data); }
-  device_memory(const device_memory&) = delete;
-  device_memory& operator=(const device_memory&) = delete;
-};
-
 /// Positions at both ends, around powers of two, and all over.
 std::vector<std::int64_t> samples(std::int64_t count) {
   std::vector<std::int64_t> positions;
@@ -109,7 +99,7 @@ TEST_CASE("more than 2^31 elements: a row, strided lanes and very many lanes", "
                   static_cast<long long>((2 * bytes >> 20) + 256));
       continue;
     }
-    const device_memory x(bytes), y(bytes);
+    const device_memory x(static_cast<std::size_t>(bytes)), y(static_cast<std::size_t>(bytes));
     fill<<<2048, 256>>>(static_cast<bfloat16*>(x.data), what);
     must(cudaGetLastError());
     must(cudaMemset(y.data, 0xff, static_cast<std::size_t>(bytes)));
@@ -120,7 +110,7 @@ TEST_CASE("more than 2^31 elements: a row, strided lanes and very many lanes", "
     const array from = what.view(x.data, false), to = what.view(y.data, true);
     cuda_sizing size;
     ops::chunk_cumsum_decay(size, from, to, options);
-    const device_memory workspace(size.bytes + 1);
+    const device_memory workspace(static_cast<std::size_t>(size.bytes + 1));
     ops::chunk_cumsum_decay(cuda{nullptr, {workspace.data, size.bytes}}, from, to, options);
     must(cudaDeviceSynchronize());
     std::string wrong;

@@ -1,8 +1,5 @@
 #pragma once
-#include <cuda_runtime_api.h>
-
-#include <cstddef>
-#include <stdexcept>
+#include "cuda/device_memory.hpp"
 
 namespace support {
 
@@ -14,8 +11,7 @@ template <class T> struct managed {
   template <class U> managed(const managed<U>&) {}
   T* allocate(std::size_t count) {
     void* data = nullptr;
-    if (const cudaError_t status = cudaMallocManaged(&data, count * sizeof(T)); status != cudaSuccess)
-      throw std::runtime_error(cudaGetErrorString(status));
+    must(cudaMallocManaged(&data, count * sizeof(T)));
     return static_cast<T*>(data);
   }
   void deallocate(T* data, std::size_t) { cudaFree(data); }

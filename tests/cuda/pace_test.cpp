@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <cstring>
 #include <random>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
+#include "cuda/device_memory.hpp"
 #include "scandsl/ops/decayed_sum.hpp"
 #include "scandsl/ops/logcumsumexp.hpp"
 #include "support/catch.hpp"
@@ -19,11 +19,7 @@
 namespace {
 
 using namespace scandsl;
-using support::memory_of;
-
-void must(cudaError_t status) {
-  if (status != cudaSuccess) throw std::runtime_error(cudaGetErrorString(status));
-}
+using support::memory_of, support::must;
 
 /// [outer, n, inner] in bfloat16, scanned along n: strips of 32 lanes, of tiles of 256 steps or 128, eleven
 /// for every four multiprocessors.

@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <cstring>
 #include <random>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cuda/device_memory.hpp"
 #include "scandsl/cuda.cuh"
 #include "support/catch.hpp"
 
@@ -17,6 +17,7 @@
 namespace {
 
 using namespace scandsl;
+using support::device_memory, support::must;
 
 constexpr axis<"b"> b;
 constexpr axis<"n"> n;
@@ -31,21 +32,20 @@ constexpr axis<"d"> d;
 /// A sum in parts, which another kernel adds up.
 inline constexpr auto replayed_total =
     op<"replayed_total">(out<"y">(d) = sum(over(b), sum(over(n), x(b, n, d))));
+/// Numbers less the exponential of the largest, which is then negligible. Two kernels: the second begins
+/// while the first one ends, and reads x before it waits for that, with whose result it does something once a
+/// lane.
+inline constexpr program settled = reductions_apart(
+    op<"settled">(out<"y">(b, n, d) = x(b, n, d) - exp(reduce(maximum, over(n), x(b, n, d)))));
+static_assert(kernels_of<settled>.programs.count == 2 && kernel_schedule<settled, 1>.axis >= 0);
+/// ... of three, of which the second reads nothing that another left.
+constexpr integer_tensor<"mask"> mask;
+inline constexpr auto masked_mean = op<"masked_mean">(
+    out<"y">(b, d) = sum(over(n), x(b, n, d) * (1.0 * mask(b, n))) / sum(over(n), 1.0 * mask(b, n)));
+static_assert(kernels_of<masked_mean>.programs.count == 3);
 enum class scan_kind { sum, log, decay };
 constexpr scan_kind every_scan[] = {scan_kind::sum, scan_kind::log, scan_kind::decay};
 
-void must(cudaError_t status) {
-  if (status != cudaSuccess) throw std::runtime_error(cudaGetErrorString(status));
-}
-
-struct device_memory {
-  void* data = nullptr;
-  explicit device_memory(std::size_t bytes) { must(cudaMalloc(&data, bytes)); }
-  ~device_memory() { cudaFree(data); }
-  device_memory(const device_memory&) = delete;
-  device_memory& operator=(const device_memory&) = delete;
-  float* floats() const { return static_cast<float*>(data); }
-};
 struct stream {
   cudaStream_t on = nullptr;
   stream() { must(cudaStreamCreate(&on)); }
@@ -110,6 +110,30 @@ __global__ void count_wrong_totals(const float* sums, const unsigned* round, uns
   float right = 0;
   for (std::int64_t i = threadIdx.x; i < total_case::count; i += total_case::d) right += drawn(i, *round);
   if (sums[threadIdx.x] != right) atomicAdd(wrong, 1U);
+}
+
+/// Where nothing is known yet.
+__global__ void forget(float* memory) {
+  for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+       i < total_case::count; i += static_cast<std::int64_t>(gridDim.x) * blockDim.x)
+    memory[i] = -77;
+}
+/// Of sequences that have a 3 each.
+__global__ void count_wrong_settled(const float* of, const unsigned* round, unsigned* wrong) {
+  for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+       i < total_case::count; i += static_cast<std::int64_t>(gridDim.x) * blockDim.x)
+    if (!(fabsf(of[i] - (drawn(i, *round) - 20.0855369F)) <= 1e-5F)) atomicAdd(wrong, 1U);
+}
+__global__ void fill_mask(std::int32_t* mask) {
+  for (std::int64_t i = threadIdx.x; i < total_case::b * total_case::n; i += blockDim.x) mask[i] = 1;
+}
+/// Sums of small integers, and a power of two to divide them by: exact.
+__global__ void count_wrong_means(const float* means, const unsigned* round, unsigned* wrong) {
+  using of = total_case;
+  const std::int64_t sequence = blockIdx.x, lane = threadIdx.x;
+  float right = 0;
+  for (std::int64_t i = 0; i < of::n; ++i) right += drawn((sequence * of::n + i) * of::d + lane, *round);
+  if (means[sequence * of::d + lane] != right / of::n) atomicAdd(wrong, 1U);
 }
 
 struct memory_of_run {
@@ -293,6 +317,55 @@ TEST_CASE("sums whose parts another kernel adds up, replayed on changing data", 
   unsigned result[2];
   must(cudaMemcpy(result, round, sizeof result, cudaMemcpyDeviceToHost));
   CHECK(result[0] == 300);
+  CHECK(result[1] == 0);
+}
+
+TEST_CASE("runs of several kernels, each on what the last one wrote", "[cuda][replay]") {
+  using of = total_case;
+  const auto in = [](const device_memory& memory) {
+    return view(static_cast<const float*>(memory.floats()), of::b, of::n, of::d);
+  };
+  const auto out = [](const device_memory& memory) { return view(memory.floats(), of::b, of::n, of::d); };
+  constexpr std::size_t bytes = of::count * sizeof(float);
+  const device_memory first(bytes), second(bytes), third(bytes), sums(of::d * sizeof(float)),
+      means(of::b * of::d * sizeof(float)), ones(of::b * of::n * sizeof(std::int32_t)),
+      counts(2 * sizeof(unsigned));
+  const auto all_ones = view(static_cast<const std::int32_t*>(ones.data), of::b, of::n);
+  const auto to_means = view(means.floats(), of::b, of::d);
+  cuda_sizing sizing, of_means;
+  run<settled>(sizing, x = in(first), y = out(second));
+  run<masked_mean>(of_means, x = in(first), mask = all_ones, y = to_means);
+  REQUIRE((sizing.bytes > 0 && of_means.bytes > 0));
+  const std::int64_t room = std::max(sizing.bytes, of_means.bytes);
+  const device_memory workspace(static_cast<std::size_t>(room));
+  must(cudaMemset(counts.data, 0, 2 * sizeof(unsigned)));
+  fill_mask<<<1, 256>>>(static_cast<std::int32_t*>(ones.data));
+  must(cudaDeviceSynchronize());
+  unsigned* const round = static_cast<unsigned*>(counts.data);
+  const stream queue;
+  const scandsl::cuda device{queue.on, cuda_workspace{workspace.data, room}};
+  const auto check = [&](const device_memory& memory) {
+    count_wrong_settled<<<264, 256, 0, queue.on>>>(memory.floats(), round, round + 1);
+  };
+  const auto take = [&] {
+    advance<<<1, 1, 0, queue.on>>>(round);
+    fill_total<<<264, 256, 0, queue.on>>>(first.floats(), sums.floats(), round);
+    forget<<<264, 256, 0, queue.on>>>(second.floats());
+    forget<<<264, 256, 0, queue.on>>>(third.floats());
+    run<masked_mean>(device, x = in(first), mask = all_ones, y = to_means);
+    run<settled>(device, x = in(first), y = out(second));
+    run<settled>(device, x = in(second), y = out(third));
+    run<settled>(device, x = in(third), y = out(first));
+    for (const auto* each : {&first, &second, &third}) check(*each);
+    count_wrong_means<<<of::b, of::d, 0, queue.on>>>(means.floats(), round, round + 1);
+    must(cudaGetLastError());
+  };
+  replay(queue, 100, take);
+  for (int i = 0; i < 100; ++i) take();
+  must(cudaStreamSynchronize(queue.on));
+  unsigned result[2];
+  must(cudaMemcpy(result, round, sizeof result, cudaMemcpyDeviceToHost));
+  CHECK(result[0] == 200);
   CHECK(result[1] == 0);
 }
 

@@ -214,6 +214,26 @@ inline constexpr bool sums_scratch = [] {
   }
 }();
 
+/// Whether a kernel reads what earlier ones of the same run left, and whether that is step by step. Its
+/// launch may begin while the one before it ends: it waits where it reads of that, or writes, for the first
+/// time.
+template <class K>
+inline constexpr bool reads_scratch = [] {
+  for (int i = 0; i < K::group::value.nodes.count; ++i) {
+    const node& n = K::group::value.nodes[i];
+    if ((n.op == opcode::load || n.op == opcode::gather) &&
+        K::group::value.tensors[n.target].role == tensor_role::scratch)
+      return true;
+  }
+  return false;
+}();
+template <class K>
+inline constexpr bool walks_scratch = [] {
+  for (const node_id i : walked_loads<typename K::group, all_sweeps>::list)
+    if (K::group::value.tensors[K::group::value.nodes[i].target].role == tensor_role::scratch) return true;
+  return false;
+}();
+
 /// Whether rows that end within vectors have kernels of their own: of several sweeps, whose masks of steps
 /// cost the others more. (Of one sweep, what follows a row matters where its last value is wanted alone.)
 template <class K>

@@ -26,15 +26,22 @@ template <class Arrangement, class A> bool runs_one_tile(const A& a) {
   return Arrangement::has_one_tile && fits_one_tile<Arrangement>(a);
 }
 
+/// The stream on which a run's kernels are launched, one after the other.
+struct run_stream {
+  cudaStream_t stream = nullptr;
+  bool begun = false;  ///< one has been
+};
+
 struct launch_shape {
   std::int64_t blocks, threads;
   std::size_t shared;
-  int cluster = 0;        ///< its blocks; 0: there are no clusters
-  bool overlaps = false;  ///< it may begin while the launch before it ends, for which it waits itself
+  int cluster = 0;  ///< its blocks; 0: there are no clusters
+  /// It may begin while the run's launch before it ends, for which it waits itself. (What other runs leave it
+  /// may read at once; so a run's first launch begins when all before it has ended.)
+  bool overlaps = false;
 };
 
-inline void launch_kernel(const void* kernel, const launch_shape& shape, cudaStream_t stream,
-                          void** arguments) {
+inline void launch_kernel(const void* kernel, const launch_shape& shape, run_stream& on, void** arguments) {
   if (shape.blocks > 0x7fffffff)
     throw cuda_error("at most 2^31 - 1 blocks", message(shape.blocks), "run it in parts");
   // At every launch: it belongs to the context, of which a device may have several.
@@ -53,7 +60,7 @@ inline void launch_kernel(const void* kernel, const launch_shape& shape, cudaStr
     attributes[count].val.clusterDim.y = attributes[count].val.clusterDim.z = 1;
     ++count;
   }
-  if (shape.overlaps) {
+  if (shape.overlaps && on.begun) {
     attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attributes[count++].val.programmaticStreamSerializationAllowed = 1;
   }
@@ -61,19 +68,20 @@ inline void launch_kernel(const void* kernel, const launch_shape& shape, cudaStr
   config.gridDim = dim3(static_cast<unsigned>(shape.blocks));
   config.blockDim = dim3(static_cast<unsigned>(shape.threads));
   config.dynamicSmemBytes = shape.shared;
-  config.stream = stream;
+  config.stream = on.stream;
   config.attrs = attributes;
   config.numAttrs = count;
   // Not <<<>>>, which copies the arguments once more.
   const cudaError_t status = cudaLaunchKernelExC(&config, kernel, arguments);
   if (status != cudaSuccess) cudaGetLastError();  // told here, so not to whoever asks next
   check(status, "a kernel launch");
+  on.begun = true;
 }
 template <class... A>
-void launch_kernel(void (*kernel)(A...), const launch_shape& shape, cudaStream_t stream,
+void launch_kernel(void (*kernel)(A...), const launch_shape& shape, run_stream& on,
                    const std::type_identity_t<A>&... arguments) {
   void* pointers[] = {const_cast<void*>(static_cast<const void*>(&arguments))...};
-  launch_kernel(reinterpret_cast<const void*>(kernel), shape, stream, pointers);
+  launch_kernel(reinterpret_cast<const void*>(kernel), shape, on, pointers);
 }
 
 template <class K>
@@ -115,9 +123,9 @@ template <class K, class Arrangement> std::size_t exchange_bytes_of(int lane_thr
                 runner<K, Arrangement>::exchange_bytes(lane_threads));
 }
 
-/// May_overlap: a kernel of sums begins while the launch before it ends.
+/// May_overlap: a kernel that reads what earlier ones left begins while the launch before it ends.
 template <class K, class Arrangement>
-void launch_walk(typename K::arguments& a, cudaStream_t stream, bool may_overlap = false) {
+void launch_walk(typename K::arguments& a, run_stream& on, bool may_overlap = false) {
   const std::int64_t blocks = Arrangement::blocks(a) * (a.pieces.joins ? 1 : a.pieces.count);
   if (blocks == 0) return;
   a.restarts = a.chunk > 0 && a.chunk_dimension < 0;
@@ -129,13 +137,13 @@ void launch_walk(typename K::arguments& a, cudaStream_t stream, bool may_overlap
     a.in_order = a.in_order || (a.pieces.count > 1 && !walk::streams_pieces);
   std::size_t shared = exchange_bytes_of<K, Arrangement>(a.lane_threads);
   void (*kernel)(const typename K::arguments) = nullptr;
-  bool overlaps = false;
+  static_assert(reads_scratch<K> == reads_scratch<fast> && walks_scratch<K> == walks_scratch<fast>);
+  const bool overlaps = tile_policy<K>::streams && reads_scratch<K> && may_overlap;
   if constexpr (!tile_policy<K>::streams) {
     kernel = walk_kernel<K, walked_strip_of<K>, walked_row_of<K>>;
   } else if constexpr (tile_policy<K>::sums_scratch) {
     kernel = stream_kernel<fast, fast_arrangement>;
     shared += 2 * walk::stage_bytes * fast_arrangement::stages_of_block(a);
-    overlaps = may_overlap;
   } else {
     constexpr bool only_streams =
         tile_policy<K>::one_tile_apart && std::is_same_v<Arrangement, row_of<K, whole_warps>>;
@@ -153,14 +161,14 @@ void launch_walk(typename K::arguments& a, cudaStream_t stream, bool may_overlap
   }
   int cluster = 0;
   if constexpr (Arrangement::clustered) cluster = Arrangement::blocks_of_row(a);
-  launch_kernel(kernel, {blocks, Arrangement::block_size(a), shared, cluster, overlaps}, stream, a);
+  launch_kernel(kernel, {blocks, Arrangement::block_size(a), shared, cluster, overlaps}, on, a);
 }
 
 /// Joins what scans have made of the pieces of several sweeps (sweep_pieces.cuh): many threads for few lanes.
-template <class K, class Arrangement> void launch_join(typename K::arguments a, cudaStream_t stream) {
+template <class K, class Arrangement> void launch_join(typename K::arguments a, run_stream& on) {
   a.pieces.joins = true;
   if (!a.along_rows) a.lane_threads = 1 << (a.log2_lane_threads = smaller(a.log2_lane_threads, 1));
-  launch_walk<K, Arrangement>(a, stream);
+  launch_walk<K, Arrangement>(a, on);
 }
 
 template <class K>
@@ -185,19 +193,19 @@ lookback_arguments make_lookback(const cuda_kernel_plan& plan, const typename K:
 
 template <class K>
 void launch_lookback(const typename K::arguments& a, lookback_arguments book, std::int64_t bytes,
-                     const cuda_device& device, void* scratch, cudaStream_t stream) {
+                     const cuda_device& device, void* scratch, run_stream& on) {
   const std::int64_t tiles = book.tiles * book.rows;
   if (tiles >= std::int64_t{1} << 31)
     throw cuda_error("at most 2^31 tiles", message(tiles), "run it in parts");
   if (tiles == 0) return;
   book.ticket = static_cast<std::uint32_t*>(scratch);
   book.words = reinterpret_cast<std::uint64_t*>(static_cast<char*>(scratch) + 256);
-  check(cudaMemsetAsync(scratch, 0, static_cast<std::size_t>(bytes), stream), "clearing the workspace");
+  check(cudaMemsetAsync(scratch, 0, static_cast<std::size_t>(bytes), on.stream), "clearing the workspace");
   using kernel_type = lookback<K, lookback_row_of<K>>;
   const std::int64_t blocks = smaller<std::int64_t>(tiles + 1, std::int64_t{device.multiprocessors} *
                                                                    cuda_lookback_policy::blocks_resident);
   launch_kernel(lookback_kernel<K, lookback_row_of<K>>,
-                {blocks, kernel_type::all_threads, kernel_type::shared_bytes()}, stream, a, book);
+                {blocks, kernel_type::all_threads, kernel_type::shared_bytes()}, on, a, book);
 }
 
 template <class K> using piece_worker_of = piece_worker<K, piece_strip_of<K>>;
@@ -280,22 +288,22 @@ piece_arguments make_pieces(const cuda_kernel_plan& plan, const typename K::argu
 
 template <class K>
 void launch_pieces(const typename K::arguments& a, piece_arguments of, const cuda_device& device,
-                   void* scratch, cudaStream_t stream) {
+                   void* scratch, run_stream& on) {
   const std::int64_t strips = (a.lanes + a.lane_threads - 1) / a.lane_threads;
   launch_shape shape{strips * of.pieces, piece_strip_of<K>::threads,
                      piece_worker_of<K>::shared_bytes(a.lane_threads)};
   of.states = scratch;
   of.folds = true;
-  launch_kernel(piece_kernel<K, piece_strip_of<K>>, shape, stream, a, of);
+  launch_kernel(piece_kernel<K, piece_strip_of<K>>, shape, on, a, of);
   of.folds = false;
   shape.overlaps = launches_overlap(device);
-  launch_kernel(piece_kernel<K, piece_strip_of<K>>, shape, stream, a, of);
+  launch_kernel(piece_kernel<K, piece_strip_of<K>>, shape, on, a, of);
 }
 
 /// Reduces parts, and has blocks join them, each all parts of its lanes, where no later kernel does.
 template <class K>
 void launch_parts(const cuda_kernel_plan& plan, typename K::arguments a, piece_arguments of,
-                  const cuda_device& device, void* scratch, cudaStream_t stream) {
+                  const cuda_device& device, void* scratch, run_stream& on) {
   using reducing = part_strip_of<K>;
   using joining = join_strip_of<K>;
   const std::int64_t all_sequences = a.lanes / of.side;
@@ -314,7 +322,7 @@ void launch_parts(const cuda_kernel_plan& plan, typename K::arguments a, piece_a
   launch_kernel(part_kernel<K, reducing>,
                 {parts * strips(of.side, a.lane_threads), reducing::threads,
                  static_cast<std::size_t>(part_worker<K, reducing>::exchange_bytes(a.lane_threads))},
-                stream, a, of);
+                on, a, of);
   if (plan.leaves_parts) return;
   of.folds = false;
   // Of few lanes a block has fewer, and so more threads for the parts of each.
@@ -325,7 +333,7 @@ void launch_parts(const cuda_kernel_plan& plan, typename K::arguments a, piece_a
   launch_kernel(piece_kernel<K, joining>,
                 {sequences * strips(units, a.lane_threads), joining::threads,
                  piece_worker<K, joining>::shared_bytes(a.lane_threads), 0, launches_overlap(device)},
-                stream, a, of);
+                on, a, of);
 }
 
 /// The kernels' arrangements of threads.

@@ -127,6 +127,7 @@ template <class K, class Strip> struct piece_worker : piece_sums<K, Strip> {
         let_next_begin();
         return fold<framed>();
       }
+    if constexpr (only_folds) let_next_begin();
     walk();
   }
 

@@ -134,16 +134,16 @@ public:
     describe_reads<K>(arguments);
   }
 
-  void launch(void* scratch, void* carries, cudaStream_t stream) {
+  void launch(void* scratch, void* carries, run_stream& on) {
     if (bytes_of_carries > 0) arguments.carries.data = carries;
     if constexpr (policy::looks_back)
-      if (plan.lookback_tiles > 0) return launch_lookback<K>(arguments, book, bytes, device, scratch, stream);
+      if (plan.lookback_tiles > 0) return launch_lookback<K>(arguments, book, bytes, device, scratch, on);
     if constexpr (policy::takes_pieces)
       if (plan.pieces > 1) {
         if constexpr (policy::reduces)
-          return launch_parts<K>(plan, arguments, pieces, device, scratch, stream);
+          return launch_parts<K>(plan, arguments, pieces, device, scratch, on);
         else
-          return launch_pieces<K>(arguments, pieces, device, scratch, stream);
+          return launch_pieces<K>(arguments, pieces, device, scratch, on);
       }
     if (keeps_pace())
       arguments.pace.words = static_cast<unsigned long long*>(scratch);
@@ -154,8 +154,8 @@ public:
       const int launches =
           plan.pieces > 1 ? launch_of_fold<typename K::group>(sweep_count<typename K::group>) + 1 : 1;
       for (arguments.pieces.launch = 0; arguments.pieces.launch < launches; ++arguments.pieces.launch) {
-        launch_walk<K, A>(arguments, stream, launches_overlap(device));
-        if (arguments.pieces.launch + 1 < launches) launch_join<K, A>(arguments, stream);
+        launch_walk<K, A>(arguments, on, launches_overlap(device));
+        if (arguments.pieces.launch + 1 < launches) launch_join<K, A>(arguments, on);
       }
     });
   }

@@ -70,6 +70,19 @@ template <class K, class Arrangement> struct tile_scanner {
     return shared + exchange_bytes(a.lane_threads) + Arrangement::own_stages() * 2 * stage_bytes;
   }
 
+  /// Before steps are read, and before anything else is read or written but what says where lanes are: waits
+  /// for what earlier launches left, where a program reads that. (Its other operands were there before the
+  /// first of them began.)
+  static __device__ __forceinline__ void wait_to_walk() {
+    if constexpr (walks_scratch<K>) wait_for_last();
+  }
+  static __device__ __forceinline__ void wait_for_scratch() {
+    if constexpr (reads_scratch<K> && !walks_scratch<K>) wait_for_last();
+  }
+  static __device__ __forceinline__ void wait_for_all_scratch() {
+    if constexpr (reads_scratch<K>) wait_for_last();
+  }
+
   /// Has the L2 cache fetch what a block will read of its tile that begins a while later.
   __device__ __forceinline__ void fetch_for_later(const stretch& where) const {
     if constexpr (!looks_ahead<K, Arrangement>) return;

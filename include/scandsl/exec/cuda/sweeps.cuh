@@ -58,6 +58,7 @@ template <class K, class Arrangement> struct sweeper : piece_scanner<K, Arrangem
     if (a.in_order) return leave();
     auto& thread = threads.thread;
     threads.template find<false>(blockIdx.x, thread);
+    base::wait_to_walk();
     auto now =
         threads.template tile_at<all_sweeps>(thread, {0, static_cast<int>(thread.high)}, a.reversed[0]);
     if constexpr (Arrangement::in_stage) {
@@ -67,6 +68,7 @@ template <class K, class Arrangement> struct sweeper : piece_scanner<K, Arrangem
       now.load();
     }
     base::fetch_for_later(now.of_tile);
+    base::wait_for_scratch();
     thread.load_still();
     if constexpr (decltype(now)::keeps_shared) {
       thread.template boundary<0>();
@@ -132,6 +134,7 @@ template <class K, class Arrangement> struct sweeper : piece_scanner<K, Arrangem
   __device__ __forceinline__ void run_stream() {
     if (a.in_order) return leave();
     threads.template find<true>(base::find_piece(), threads.thread);
+    base::wait_for_all_scratch();
     threads.thread.load_still();
     find_saved();
     const stretch_of_lanes range = whole();
@@ -192,6 +195,7 @@ private:
   }
   /// Leaves everything, anew, to what can do it whatever the data.
   __device__ __forceinline__ void leave(int first_row = 0) {
+    base::wait_for_all_scratch();
     // No block goes on before all have read what was said.
     if constexpr (Arrangement::clustered) threads.meet();
     using robust = typename K::robust;

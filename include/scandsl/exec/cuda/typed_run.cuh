@@ -200,12 +200,13 @@ public:
 
   /// `workspace`: where place 0 is.
   void launch(char* workspace, void* carries, cudaStream_t stream) {
+    run_stream on{stream};
     for_each_kernel([&]<int K>(index_constant<K>) {
       auto& [kernel, scratch] = std::get<K>(kernels);
       if (!kernel) return;  // it is left out
       for_each_scratch(kernel_program<P, K>,
                        [&](int t, std::int64_t& place) { kernel->place(t, workspace + place); });
-      kernel->launch(scratch == workspace_layout::nowhere ? nullptr : workspace + scratch, carries, stream);
+      kernel->launch(scratch == workspace_layout::nowhere ? nullptr : workspace + scratch, carries, on);
     });
   }
 

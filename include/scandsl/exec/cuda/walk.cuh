@@ -91,8 +91,10 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
     threads.template find<false>(blockIdx.x, thread);
     if constexpr (Arrangement::one_tile_leaves_carries) find_carries();
     auto now = threads.template tile_at<0>(thread, {0, static_cast<int>(thread.high)}, a.reversed[0]);
+    base::wait_to_walk();
     now.load();
     base::fetch_for_later(now.of_tile);
+    base::wait_for_scratch();
     thread.load_still();
     thread.template boundary<0>();
     if (!process<uses_last<group>>(now, 0, std::true_type{}))
@@ -103,7 +105,10 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
 
   /// Several tiles of the same lanes.
   __device__ __forceinline__ void run_stream() {
-    if (a.in_order) return walk_on<K, typename Arrangement::template slow_of<K>>(a, shared, nullptr);
+    if (a.in_order) {
+      base::wait_for_all_scratch();
+      return walk_on<K, typename Arrangement::template slow_of<K>>(a, shared, nullptr);
+    }
     auto& thread = threads.thread;
     threads.template find<true>(blockIdx.x, thread);
     unsigned char* const stages = base::own_stages(shared, stage_bytes);
@@ -114,8 +119,10 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
           thread, stretch::after(thread.low, thread.high, steps, length, a.reversed[0]), a.reversed[0]);
     };
     tile_bringer<tile_type, Arrangement::place::can_share, false> bringer(a.shares_stages, tile_after(0));
+    base::wait_to_walk();
     if (extent > 0) bringer.prefetch(tile_after(0), stages);
     __pipeline_commit();
+    base::wait_for_scratch();
     pacer<paces<K, Arrangement>> pace(a.pace);
     pace.begin();
     find_carries();
@@ -180,6 +187,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
 
 private:
   __device__ __forceinline__ void leave_at_once() {
+    base::wait_for_all_scratch();
     threads.settle();
     walk_on<K, typename Arrangement::template slow_of<K>>(a, shared, nullptr);
   }
@@ -349,7 +357,6 @@ __global__ void __launch_bounds__(Arrangement::threads, Arrangement::blocks_resi
     stream_kernel(const __grid_constant__ typename K::arguments a) {
   extern __shared__ __align__(16) unsigned char shared[];
   if (joins_pieces<K, Arrangement>(a, shared)) return;
-  wait_for_last();  // sums may have begun before what they add up is there
   runner<K, Arrangement> all(a, shared);
   if (Arrangement::streams_one_tile && a.one_tile)
     all.run_one_tile();
