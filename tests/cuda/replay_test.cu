@@ -236,6 +236,19 @@ template <class Take> void replay(const stream& queue, int times, const Take& ta
   must(cudaGraphDestroy(graph));
 }
 
+/// So many rounds from a graph and so many more, of which none may count anything as wrong. `round`: their
+/// number and, behind it, what was wrong, on the GPU.
+template <class Take>
+void check_rounds(const stream& queue, const unsigned* round, int replayed, int launched, const Take& take) {
+  replay(queue, replayed, take);
+  for (int i = 0; i < launched; ++i) take();
+  must(cudaStreamSynchronize(queue.on));
+  unsigned result[2];
+  must(cudaMemcpy(result, round, sizeof result, cudaMemcpyDeviceToHost));
+  CHECK(result[0] == static_cast<unsigned>(replayed + launched));
+  CHECK(result[1] == 0);
+}
+
 std::vector<float> fetch(const device_memory& from, std::int64_t count) {
   std::vector<float> values(static_cast<std::size_t>(count));
   must(cudaMemcpy(values.data(), from.data, values.size() * sizeof(float), cudaMemcpyDeviceToHost));
@@ -311,13 +324,7 @@ TEST_CASE("sums whose parts another kernel adds up, replayed on changing data", 
     count_wrong_totals<<<1, total_case::d, 0, queue.on>>>(to.floats(), round, round + 1);
     must(cudaGetLastError());
   };
-  replay(queue, 200, take);
-  for (int i = 0; i < 100; ++i) take();
-  must(cudaStreamSynchronize(queue.on));
-  unsigned result[2];
-  must(cudaMemcpy(result, round, sizeof result, cudaMemcpyDeviceToHost));
-  CHECK(result[0] == 300);
-  CHECK(result[1] == 0);
+  check_rounds(queue, round, 200, 100, take);
 }
 
 TEST_CASE("runs of several kernels, each on what the last one wrote", "[cuda][replay]") {
@@ -360,13 +367,7 @@ TEST_CASE("runs of several kernels, each on what the last one wrote", "[cuda][re
     count_wrong_means<<<of::b, of::d, 0, queue.on>>>(means.floats(), round, round + 1);
     must(cudaGetLastError());
   };
-  replay(queue, 100, take);
-  for (int i = 0; i < 100; ++i) take();
-  must(cudaStreamSynchronize(queue.on));
-  unsigned result[2];
-  must(cudaMemcpy(result, round, sizeof result, cudaMemcpyDeviceToHost));
-  CHECK(result[0] == 200);
-  CHECK(result[1] == 0);
+  check_rounds(queue, round, 100, 100, take);
 }
 
 TEST_CASE("three hundred launches in a row, on one workspace that every shape uses", "[cuda][replay]") {
