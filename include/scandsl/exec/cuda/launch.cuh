@@ -123,7 +123,7 @@ template <class K, class Arrangement> std::size_t exchange_bytes_of(int lane_thr
                 runner<K, Arrangement>::exchange_bytes(lane_threads));
 }
 
-/// May_overlap: a kernel that reads what earlier ones left begins while the launch before it ends.
+/// May_overlap: a kernel that reads what earlier ones left may begin while the launch before it ends.
 template <class K, class Arrangement>
 void launch_walk(typename K::arguments& a, run_stream& on, bool may_overlap = false) {
   const std::int64_t blocks = Arrangement::blocks(a) * (a.pieces.joins ? 1 : a.pieces.count);

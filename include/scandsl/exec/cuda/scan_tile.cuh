@@ -70,15 +70,18 @@ template <class K, class Arrangement> struct tile_scanner {
     return shared + exchange_bytes(a.lane_threads) + Arrangement::own_stages() * 2 * stage_bytes;
   }
 
-  /// Before steps are read, and before anything else is read or written but what says where lanes are: waits
-  /// for what earlier launches left, where a program reads that. (Its other operands were there before the
-  /// first of them began.)
+  // A program that reads what earlier launches of its run left waits for that, once, before it reads of it or
+  // writes anything. (Its other operands were there before the first of them began.)
+
+  /// In front of the first tile's steps, if they are of that;
   static __device__ __forceinline__ void wait_to_walk() {
     if constexpr (walks_scratch<K>) wait_for_last();
   }
+  /// behind them, if they are not;
   static __device__ __forceinline__ void wait_for_scratch() {
     if constexpr (reads_scratch<K> && !walks_scratch<K>) wait_for_last();
   }
+  /// or in either case.
   static __device__ __forceinline__ void wait_for_all_scratch() {
     if constexpr (reads_scratch<K>) wait_for_last();
   }
