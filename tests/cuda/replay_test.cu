@@ -112,20 +112,11 @@ __global__ void count_wrong_totals(const float* sums, const unsigned* round, uns
   if (sums[threadIdx.x] != right) atomicAdd(wrong, 1U);
 }
 
-/// Where nothing is known yet.
-__global__ void forget(float* memory) {
-  for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
-       i < total_case::count; i += static_cast<std::int64_t>(gridDim.x) * blockDim.x)
-    memory[i] = -77;
-}
 /// Of sequences that have a 3 each.
 __global__ void count_wrong_settled(const float* of, const unsigned* round, unsigned* wrong) {
   for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
        i < total_case::count; i += static_cast<std::int64_t>(gridDim.x) * blockDim.x)
     if (!(fabsf(of[i] - (drawn(i, *round) - 20.0855369F)) <= 1e-5F)) atomicAdd(wrong, 1U);
-}
-__global__ void fill_mask(std::int32_t* mask) {
-  for (std::int64_t i = threadIdx.x; i < total_case::b * total_case::n; i += blockDim.x) mask[i] = 1;
 }
 /// Sums of small integers, and a power of two to divide them by: exact.
 __global__ void count_wrong_means(const float* means, const unsigned* round, unsigned* wrong) {
@@ -346,8 +337,8 @@ TEST_CASE("runs of several kernels, each on what the last one wrote", "[cuda][re
   const std::int64_t room = std::max(sizing.bytes, of_means.bytes);
   const device_memory workspace(static_cast<std::size_t>(room));
   must(cudaMemset(counts.data, 0, 2 * sizeof(unsigned)));
-  fill_mask<<<1, 256>>>(static_cast<std::int32_t*>(ones.data));
-  must(cudaDeviceSynchronize());
+  const std::vector<std::int32_t> host_ones(of::b * of::n, 1);
+  must(cudaMemcpy(ones.data, host_ones.data(), of::b * of::n * sizeof(std::int32_t), cudaMemcpyHostToDevice));
   unsigned* const round = static_cast<unsigned*>(counts.data);
   const stream queue;
   const scandsl::cuda device{queue.on, cuda_workspace{workspace.data, room}};
@@ -357,8 +348,8 @@ TEST_CASE("runs of several kernels, each on what the last one wrote", "[cuda][re
   const auto take = [&] {
     advance<<<1, 1, 0, queue.on>>>(round);
     fill_total<<<264, 256, 0, queue.on>>>(first.floats(), sums.floats(), round);
-    forget<<<264, 256, 0, queue.on>>>(second.floats());
-    forget<<<264, 256, 0, queue.on>>>(third.floats());
+    for (const auto* each : {&second, &third})
+      must(cudaMemsetAsync(each->data, 0xff, bytes, queue.on));  // NaN
     run<masked_mean>(device, x = in(first), mask = all_ones, y = to_means);
     run<settled>(device, x = in(first), y = out(second));
     run<settled>(device, x = in(second), y = out(third));

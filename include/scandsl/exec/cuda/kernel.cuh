@@ -199,39 +199,37 @@ template <bool Rolled, int Count, class F> __device__ __forceinline__ void for_c
   }
 }
 
-/// Sums of what earlier kernels left, of which there is so little that one kernel for all lengths will do.
+/// Whether a node reads what an earlier kernel of the same run left.
+template <class K> constexpr bool is_of_scratch(int i) {
+  const node& n = K::group::value.nodes[i];
+  return (n.op == opcode::load || n.op == opcode::gather) &&
+         K::group::value.tensors[n.target].role == tensor_role::scratch;
+}
+/// Whether a kernel reads any of that, and whether step by step. Its launch may begin while the one before it
+/// ends: it waits where it reads of that, or writes, for the first time.
+template <class K>
+inline constexpr bool reads_scratch = [] {
+  for (int i = 0; i < K::group::value.nodes.count; ++i)
+    if (is_of_scratch<K>(i)) return true;
+  return false;
+}();
+template <class K>
+inline constexpr bool walks_scratch = [] {
+  for (const int i : walked_loads<typename K::group, all_sweeps>::list)
+    if (is_of_scratch<K>(i)) return true;
+  return false;
+}();
+/// Sums of nothing else, of which there is so little that one kernel for all lengths will do.
 template <class K>
 inline constexpr bool sums_scratch = [] {
   using group = typename K::group;
   if constexpr (sweep_count<group> != 1 || !only_reduces<group, 0>) {
     return false;
   } else {
-    bool scratch = true;
-    for_each_index(sequence_of<walked_loads<group, all_sweeps>>{}, [&]<int I>(index_constant<I>) {
-      scratch = scratch && tensor_at<group, node_at<group, I>.target>.role == tensor_role::scratch;
-    });
-    return scratch;
+    for (const int i : walked_loads<group, all_sweeps>::list)
+      if (!is_of_scratch<K>(i)) return false;
+    return true;
   }
-}();
-
-/// Whether a kernel reads what earlier ones of the same run left, and whether that is step by step. Its
-/// launch may begin while the one before it ends: it waits where it reads of that, or writes, for the first
-/// time.
-template <class K>
-inline constexpr bool reads_scratch = [] {
-  for (int i = 0; i < K::group::value.nodes.count; ++i) {
-    const node& n = K::group::value.nodes[i];
-    if ((n.op == opcode::load || n.op == opcode::gather) &&
-        K::group::value.tensors[n.target].role == tensor_role::scratch)
-      return true;
-  }
-  return false;
-}();
-template <class K>
-inline constexpr bool walks_scratch = [] {
-  for (const node_id i : walked_loads<typename K::group, all_sweeps>::list)
-    if (K::group::value.tensors[K::group::value.nodes[i].target].role == tensor_role::scratch) return true;
-  return false;
 }();
 
 /// Whether rows that end within vectors have kernels of their own: of several sweeps, whose masks of steps

@@ -27,7 +27,7 @@ template <class Arrangement, class A> bool runs_one_tile(const A& a) {
 }
 
 /// The stream on which a run's kernels are launched, one after the other.
-struct run_stream {
+struct launch_stream {
   cudaStream_t stream = nullptr;
   bool begun = false;  ///< one has been
 };
@@ -41,7 +41,8 @@ struct launch_shape {
   bool overlaps = false;
 };
 
-inline void launch_kernel(const void* kernel, const launch_shape& shape, run_stream& on, void** arguments) {
+inline void launch_kernel(const void* kernel, const launch_shape& shape, launch_stream& on,
+                          void** arguments) {
   if (shape.blocks > 0x7fffffff)
     throw cuda_error("at most 2^31 - 1 blocks", message(shape.blocks), "run it in parts");
   // At every launch: it belongs to the context, of which a device may have several.
@@ -78,7 +79,7 @@ inline void launch_kernel(const void* kernel, const launch_shape& shape, run_str
   on.begun = true;
 }
 template <class... A>
-void launch_kernel(void (*kernel)(A...), const launch_shape& shape, run_stream& on,
+void launch_kernel(void (*kernel)(A...), const launch_shape& shape, launch_stream& on,
                    const std::type_identity_t<A>&... arguments) {
   void* pointers[] = {const_cast<void*>(static_cast<const void*>(&arguments))...};
   launch_kernel(reinterpret_cast<const void*>(kernel), shape, on, pointers);
@@ -125,7 +126,7 @@ template <class K, class Arrangement> std::size_t exchange_bytes_of(int lane_thr
 
 /// May_overlap: a kernel that reads what earlier ones left may begin while the launch before it ends.
 template <class K, class Arrangement>
-void launch_walk(typename K::arguments& a, run_stream& on, bool may_overlap = false) {
+void launch_walk(typename K::arguments& a, launch_stream& on, bool may_overlap = false) {
   const std::int64_t blocks = Arrangement::blocks(a) * (a.pieces.joins ? 1 : a.pieces.count);
   if (blocks == 0) return;
   a.restarts = a.chunk > 0 && a.chunk_dimension < 0;
@@ -165,7 +166,7 @@ void launch_walk(typename K::arguments& a, run_stream& on, bool may_overlap = fa
 }
 
 /// Joins what scans have made of the pieces of several sweeps (sweep_pieces.cuh): many threads for few lanes.
-template <class K, class Arrangement> void launch_join(typename K::arguments a, run_stream& on) {
+template <class K, class Arrangement> void launch_join(typename K::arguments a, launch_stream& on) {
   a.pieces.joins = true;
   if (!a.along_rows) a.lane_threads = 1 << (a.log2_lane_threads = smaller(a.log2_lane_threads, 1));
   launch_walk<K, Arrangement>(a, on);
@@ -193,7 +194,7 @@ lookback_arguments make_lookback(const cuda_kernel_plan& plan, const typename K:
 
 template <class K>
 void launch_lookback(const typename K::arguments& a, lookback_arguments book, std::int64_t bytes,
-                     const cuda_device& device, void* scratch, run_stream& on) {
+                     const cuda_device& device, void* scratch, launch_stream& on) {
   const std::int64_t tiles = book.tiles * book.rows;
   if (tiles >= std::int64_t{1} << 31)
     throw cuda_error("at most 2^31 tiles", message(tiles), "run it in parts");
@@ -288,7 +289,7 @@ piece_arguments make_pieces(const cuda_kernel_plan& plan, const typename K::argu
 
 template <class K>
 void launch_pieces(const typename K::arguments& a, piece_arguments of, const cuda_device& device,
-                   void* scratch, run_stream& on) {
+                   void* scratch, launch_stream& on) {
   const std::int64_t strips = (a.lanes + a.lane_threads - 1) / a.lane_threads;
   launch_shape shape{strips * of.pieces, piece_strip_of<K>::threads,
                      piece_worker_of<K>::shared_bytes(a.lane_threads)};
@@ -303,7 +304,7 @@ void launch_pieces(const typename K::arguments& a, piece_arguments of, const cud
 /// Reduces parts, and has blocks join them, each all parts of its lanes, where no later kernel does.
 template <class K>
 void launch_parts(const cuda_kernel_plan& plan, typename K::arguments a, piece_arguments of,
-                  const cuda_device& device, void* scratch, run_stream& on) {
+                  const cuda_device& device, void* scratch, launch_stream& on) {
   using reducing = part_strip_of<K>;
   using joining = join_strip_of<K>;
   const std::int64_t all_sequences = a.lanes / of.side;

@@ -134,7 +134,7 @@ public:
     describe_reads<K>(arguments);
   }
 
-  void launch(void* scratch, void* carries, run_stream& on) {
+  void launch(void* scratch, void* carries, launch_stream& on) {
     if (bytes_of_carries > 0) arguments.carries.data = carries;
     if constexpr (policy::looks_back)
       if (plan.lookback_tiles > 0) return launch_lookback<K>(arguments, book, bytes, device, scratch, on);

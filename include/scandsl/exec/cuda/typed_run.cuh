@@ -200,7 +200,7 @@ public:
 
   /// `workspace`: where place 0 is.
   void launch(char* workspace, void* carries, cudaStream_t stream) {
-    run_stream on{stream};
+    launch_stream on{stream};
     for_each_kernel([&]<int K>(index_constant<K>) {
       auto& [kernel, scratch] = std::get<K>(kernels);
       if (!kernel) return;  // it is left out

@@ -105,10 +105,7 @@ template <class K, class Arrangement> struct walker : tile_scanner<K, Arrangemen
 
   /// Several tiles of the same lanes.
   __device__ __forceinline__ void run_stream() {
-    if (a.in_order) {
-      base::wait_for_all_scratch();
-      return walk_on<K, typename Arrangement::template slow_of<K>>(a, shared, nullptr);
-    }
+    if (a.in_order) return leave_at_once();
     auto& thread = threads.thread;
     threads.template find<true>(blockIdx.x, thread);
     unsigned char* const stages = base::own_stages(shared, stage_bytes);
