@@ -163,8 +163,10 @@ void add_scan_gradients() {
 void add_float32() {
   add_logcumsumexp<float>("f32", {12, 8192, 2048}, 2);
   add_logcumsumexp<float>("f32", {12, 8192, 2048}, 1);
-  add_long_row<long_sum>("plain_sum", std::int64_t{1} << 28);
-  add_long_row<long_log>("log_add_exp", std::int64_t{1} << 28);
+  for (const int power : {26, 28, 30}) {
+    add_long_row<long_sum>("plain_sum", std::int64_t{1} << power);
+    add_long_row<long_log>("log_add_exp", std::int64_t{1} << power);
+  }
   // The other pools' pairs of bfloat16 numbers are float32 numbers of the same range.
   add_logcumsumexp_backward<float>("f32", {1, 1 << 26, 1}, 1);
   add_decayed_sum_backward<float>("f32", {1, 1 << 26, 1}, 1);

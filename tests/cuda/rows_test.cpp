@@ -232,7 +232,7 @@ TEST_CASE("rows of several blocks: scans", "[cuda][rows]") {
 
 TEST_CASE("rows that end within a tile, and within a vector", "[cuda][rows]") {
   // Several rows a warp, a warp or more each; vectors that are all there, that are missing, and in part.
-  for (const std::int64_t steps : {1, 7, 8, 24, 40, 248, 264, 1000, 2000, 2001, 2040, 4104, 8184})
+  for (const std::int64_t steps : {1, 7, 8, 24, 40, 248, 264, 1000, 2000, 2001, 2040, 3000, 4096, 4104, 8184})
     for (const double backwards : {0.0, 1.0}) {
       CAPTURE(steps, backwards);
       const std::int64_t count = steps < 1000 ? 300 : 40;

@@ -25,6 +25,13 @@ template <class Op, class... X> program reduced(Op combine, X... given) {
 inline constexpr auto softmax_along = op<"softmax_along">(out<"y">(b, n) = softmax(over(n), x(b, n)));
 inline constexpr auto dsoftmax_along = gradient(softmax_along);
 
+/// Whether a program's gradient reads nothing of scans but last values.
+bool reads_no_states(const program& of_gradient) {
+  for (int i = 0; i < of_gradient.scans.count; ++i)
+    if (!only_reduces(of_gradient, i)) return false;
+  return true;
+}
+
 }  // namespace
 
 TEST_CASE("sums, products, extrema and log-sums are reduced in any order", "[pass][reduction]") {
@@ -56,4 +63,21 @@ TEST_CASE("what is wanted at every step, by chunk or by sequence is no reduction
   CHECK_FALSE(is_reduction(prepare(
       op<"by_sequence">(out<"y">(s, b) = last(scan(plain_sum, over(n).restart_at(cu(s)), x(b, n)))))));
   CHECK_FALSE(is_reduction(prepare(op<"elementwise">(out<"y">(b, n) = exp(x(b, n))))));
+}
+
+TEST_CASE("of plain sums whose last values are followed by something a gradient wants these alone",
+          "[pass][reduction]") {
+  const auto squares = last(scan(plain_sum, over(n), x(b, n) * x(b, n)));
+  const auto norm = op<"norm">(out<"y">(b) = exp(a(b)) * sqrt(squares));
+  const auto scaled = op<"scaled">(out<"y">(b, n) = x(b, n) / squares);
+  const auto sum = op<"sum">(out<"y">(b, n) = scan(plain_sum, over(n), x(b, n)));
+  for (const program& each : {program(norm), program(scaled), program(sum)})
+    CHECK_FALSE(gradient_has_states(prepare(each)));
+  CHECK(reads_no_states(prepare(gradient(norm))));
+  CHECK(reads_no_states(prepare(gradient(scaled))));
+
+  const auto followed = op<"followed">(out<"y">(b, n) = exp(scan(plain_sum, over(n), x(b, n))));
+  CHECK(gradient_has_states(prepare(followed)));
+  CHECK_FALSE(reads_no_states(prepare(gradient(followed))));
+  CHECK(gradient_has_states(reduced(decayed_sum, a(b, n), x(b, n))));
 }

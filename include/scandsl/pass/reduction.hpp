@@ -50,13 +50,15 @@ constexpr bool is_plain_sum(const program& p, int scan) {
          is_apply<primitive::add_op>(p.nodes[s.combined[0]]) && commutes(p, scan);
 }
 
-/// Whether states may occur in a program's gradient: not where nothing follows plain sums.
+/// Whether states may occur in a program's gradient: not those of plain sums that nothing follows, or nothing
+/// but what follows their last values.
 constexpr bool gradient_has_states(const program& p) {
   for (int s = 0; s < p.scans.count; ++s)
     if (!is_plain_sum(p, s)) return true;
   for (const node& n : p.nodes)
     for (const node_id operand : n.operand)
-      if (operand != no_node && is_scan_value(p.nodes[operand])) return true;
+      if (operand != no_node && is_scan_value(p.nodes[operand]) && p.nodes[operand].op != opcode::last)
+        return true;
   return false;
 }
 

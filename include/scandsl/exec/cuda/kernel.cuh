@@ -66,10 +66,6 @@ template <class K>
 inline constexpr bool scans_once = knows_types<K> && sweep_count<typename K::group> == 1 &&
                                    scan_count<typename K::group> > 0 && K::group::plan.rounds[0] == 1;
 
-/// ... and whose states its gradient may want.
-template <class K>
-inline constexpr bool leaves_carries = scans_once<K> && gradient_has_states(K::group::value);
-
 /// Whether of a log-sum's carry its value m + log(s) is kept alone: where all operands have 16 bits. (m and s
 /// tell more where |m| is large: a float32 value is off by |m| 2^-24, as exponentials in a frame are.)
 template <class Group, class C> constexpr bool is_kept_as_value(int scan) {
@@ -231,6 +227,11 @@ inline constexpr bool sums_scratch = [] {
     return true;
   }
 }();
+
+/// Whether its gradient may want the states of its scans.
+template <class K>
+inline constexpr bool leaves_carries =
+    scans_once<K> && !sums_scratch<K> && gradient_has_states(K::group::value);
 
 /// Whether rows that end within vectors have kernels of their own: of several sweeps, whose masks of steps
 /// cost the others more. (Of one sweep, what follows a row matters where its last value is wanted alone.)

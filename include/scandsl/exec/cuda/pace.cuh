@@ -38,12 +38,11 @@ public:
   __device__ __forceinline__ void begin() {
     if (of_.words == nullptr || threadIdx.x != 0) return;
     sequence_ = static_cast<int>(blockIdx.x) / of_.strips;
-    unsigned long long there = atomicCAS(word(), 0ULL, mark);
-    while (there != 0 && there >> 32 != mark >> 32) {
-      const unsigned long long found = atomicCAS(word(), there, mark);
-      if (found == there) break;
-      there = found;
-    }
+    unsigned long long expected = 0, found = 0;
+    do {
+      expected = found;
+      found = atomicCAS(word(), expected, mark);
+    } while (found != expected && found >> 32 != mark >> 32);
     say();
     look();
   }

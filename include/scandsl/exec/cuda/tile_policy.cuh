@@ -147,10 +147,10 @@ template <class K> struct tile_policy {
     return more * width * step_bytes > 4 * row_held_words ? row_vectors : more;
   }();
   /// Components of carries that walks leave for their gradient's kernels, or find there; 0: none.
-  static constexpr int kept_carries = !streams || sums_scratch ? 0
-                                      : (group::is_gradient ? first_is_replayed<group> : leaves_carries<K>)
-                                          ? kept_count<group, typename K::compute>
-                                          : 0;
+  static constexpr int kept_carries =
+      streams && (group::is_gradient ? first_is_replayed<group> : leaves_carries<K>)
+          ? kept_count<group, typename K::compute>
+          : 0;
   /// Several rows share a warp in kernels of their own, where the types are known.
   static constexpr int fewest_row_threads = streams && !sums_scratch ? 1 : 32;
   /// Shared memory of a look-back along rows, for each thread: elements of the tiles that wait, and what
