@@ -61,6 +61,10 @@ inline constexpr int line_bytes = 64;
 inline bool is_line_aligned(const void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer) % line_bytes == 0;
 }
+/// Whether what lies so many bytes apart, from `pointer` on, begins where lines do.
+inline bool begins_lines(const void* pointer, std::int64_t apart) {
+  return is_line_aligned(pointer) && apart % line_bytes == 0;
+}
 
 /// Converts element by element. GCC 12 builds conversions between elements of unlike sizes from halves and
 /// shuffles; those on the way of bfloat16 and double are named where one instruction does it.

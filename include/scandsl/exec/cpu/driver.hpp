@@ -18,9 +18,14 @@ public:
     for (int i = 0; i < kernels.p->parameters.count; ++i)
       context.parameters.push_back(
           as_parameter<C>(kernels.p->parameters[i], bound.parameters[static_cast<std::size_t>(i)]));
-    for (std::size_t t = 0; t < bound.tensors.size(); ++t)
-      context.streaming[t] = bound.tensors[t].bound && scandsl::detail::bytes_of(bound.tensors[t].view) >=
-                                                           strip_policy::streaming_bytes;
+    const auto bytes_of = [](const bound_tensor& t) {
+      return t.bound ? scandsl::detail::bytes_of(t.view) : 0;
+    };
+    std::int64_t bytes = 0;
+    for (const bound_tensor& t : bound.tensors) bytes += bytes_of(t);
+    if (bytes >= strip_policy::most_cached_bytes)
+      for (std::size_t t = 0; t < bound.tensors.size(); ++t)
+        context.streaming[t] = bytes_of(bound.tensors[t]) >= strip_policy::streaming_bytes;
     plan = plan_cpu_kernel(*kernels.p, *kernels.table, bound, space, device);
   }
 

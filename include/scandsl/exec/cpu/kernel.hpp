@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "scandsl/exec/cpu/convert.hpp"
 #include "scandsl/exec/cpu/integers.hpp"
 #include "scandsl/exec/cpu/rotation.hpp"
 #include "scandsl/pass/cpu_plan.hpp"
@@ -18,6 +19,7 @@ template <class C> inline constexpr int pack_width = static_cast<int>(xsimd::bat
 template <class C> struct pack_stream {
   C* data = nullptr;
   std::int64_t step = 0;
+  bool past_cache = false;  ///< packs that are whole lines are written past the caches
 };
 
 /// What a kernel is called with. (Here and in what calls these, `Instructions` keeps apart what files of one
@@ -166,6 +168,7 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
     struct place {
       C* at = nullptr;
       std::int64_t step = 0, ahead = 0;
+      bool past_cache = false;
     };
     place streams[static_cast<std::size_t>(std::max(1, Group::plan.streams))];
     place stores[static_cast<std::size_t>(std::max(1, Group::value.stores.count))];
@@ -173,7 +176,7 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
     template <class Here> explicit pack_places(const Here& here) {
       const auto place_of = [&](const pack_stream<C>* of) {
         const pack_stream<C>& each = of[here.lanes];
-        return place{each.data + here.step * each.step, each.step, here.ahead(each)};
+        return place{each.data + here.step * each.step, each.step, here.ahead(each), each.past_cache};
       };
       for_each_stream([&]<int K>(index_constant<K>) { streams[K] = place_of(here.frame.streams[K]); });
       for_each_store([&]<int S>(index_constant<S>) { stores[S] = place_of(here.frame.stores[S]); });
@@ -187,7 +190,8 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
       bool all = true;
       const auto look_at = [&](const pack_stream<C>* of) {
         for (int j = 1; j < frame.packs; ++j)
-          all = all && of[j].step == of[0].step && of[j].data == of[0].data + j * width;
+          all = all && of[j].step == of[0].step && of[j].data == of[0].data + j * width &&
+                of[j].past_cache == of[0].past_cache;
       };
       for_each_stream([&]<int K>(index_constant<K>) { look_at(frame.streams[K]); });
       for_each_store([&]<int S>(index_constant<S>) { look_at(frame.stores[S]); });
@@ -222,7 +226,12 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
     std::ptrdiff_t beside = 0;
 
     template <int K> C* stream() const { return fetched(places.streams[K]); }
-    template <int S> C* store() const { return fetched(places.stores[S]); }
+    template <int S> void store(const pack& value) const {
+      const typename pack_places::place& to = places.stores[S];
+      if constexpr (Kind != stage_kind::boundary && sizeof(pack) == scandsl::detail::line_bytes)
+        if (to.past_cache) return scandsl::detail::store_streaming(to.at + beside, value.data);
+      value.store_unaligned(fetched(to));
+    }
     template <int K> C* keep() const { return places.streams[K].at + beside; }
     template <int I> value_of_node<Group, I, pack> read(index_constant<I>) const {
       return position<Carries>::template loaded<I>(stream<Group::plan.stream_of[I]>());
@@ -262,8 +271,7 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
     for_each_index(std::make_integer_sequence<int, stage_of<Group, Kind, Index>.stores.count>{},
                    [&]<int S>(index_constant<S>) {
                      constexpr store_decl store = Group::value.stores[stage_of<Group, Kind, Index>.stores[S]];
-                     get<store.value>(u, v).store_unaligned(
-                         here.template store<stage_of<Group, Kind, Index>.stores[S]>());
+                     here.template store<stage_of<Group, Kind, Index>.stores[S]>(get<store.value>(u, v));
                    });
     for_each_index(std::make_integer_sequence<int, stage_of<Group, Kind, Index>.keeps.count>{},
                    [&]<int S>(index_constant<S>) {

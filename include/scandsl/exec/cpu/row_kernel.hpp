@@ -19,7 +19,8 @@ namespace scandsl::cpu_detail {
 /// Where one stream lies: the row's elements side by side, or one element a row.
 template <class C> struct row_stream {
   C* data = nullptr;
-  std::int64_t row = 0;  ///< elements on to the next row
+  std::int64_t row = 0;     ///< elements on to the next row
+  bool past_cache = false;  ///< packs that are whole lines are written past the caches
 };
 template <int W> struct row_gather {
   gather_place<W> place;  ///< lane[0]: of the row's first element
@@ -380,15 +381,17 @@ template <class Group, class C> class row_kernel {
     for (std::int64_t at = 0; at < row.frame.elements; at += width) {
       typename here::template variables<pack> v;
       here::evaluate(u, v, position<stage_kind::sweep, S>{row, at});
-      for_each_index(
-          std::make_integer_sequence<int, stage_of<Group, stage_kind::sweep, S>.stores.count>{},
-          [&]<int N>(index_constant<N>) {
-            constexpr int store = stage_of<Group, stage_kind::sweep, S>.stores[N];
-            const row_stream<C>& to = row.frame.stores[store];
-            C* const first = to.data + row.number * to.row + at;
-            __builtin_prefetch(first + rows_ahead * to.row, 1);
-            pack(here::template get<Group::value.stores[store].value>(u, v)).store_unaligned(first);
-          });
+      for_each_index(std::make_integer_sequence<int, stage_of<Group, stage_kind::sweep, S>.stores.count>{},
+                     [&]<int N>(index_constant<N>) {
+                       constexpr int store = stage_of<Group, stage_kind::sweep, S>.stores[N];
+                       const row_stream<C>& to = row.frame.stores[store];
+                       C* const first = to.data + row.number * to.row + at;
+                       const pack value(here::template get<Group::value.stores[store].value>(u, v));
+                       if constexpr (sizeof(pack) == scandsl::detail::line_bytes)
+                         if (to.past_cache) return scandsl::detail::store_streaming(first, value.data);
+                       __builtin_prefetch(first + rows_ahead * to.row, 1);
+                       value.store_unaligned(first);
+                     });
     }
     for_scans<S>([&]<int Scan>(index_constant<Scan>) { join<Scan>(row); });
   }

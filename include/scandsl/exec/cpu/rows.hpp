@@ -72,6 +72,7 @@ private:
   /// Rows of one lane; `kept`: what the kernel keeps of them.
   void run_rows(std::int64_t row, std::int64_t count, C* kept) {
     std::fill(staged.begin(), staged.end(), false);
+    past_cache = false;
     for_stages([&](const walk_stage& stage) {
       point_reads(stage, row, count);
       point_gathers(stage, row);
@@ -87,6 +88,7 @@ private:
     frame.elements = elements;
     frame.begins = row == 0;
     context.kernels->rows(frame);
+    if (past_cache) scandsl::detail::fence_streaming();
     for_stages([&](const walk_stage& stage) { empty_tiles(stage, row, count); });
   }
   std::int64_t units_outside() const { return (rows.extent + unit_rows - 1) / unit_rows; }
@@ -202,9 +204,15 @@ private:
   void point_stores(const walk_stage& stage, std::int64_t row) {
     for (const std::int16_t store : stage.stores) {
       const int t = p.stores[store].tensor;
-      stores[static_cast<std::size_t>(store)] =
-          is_direct(t) ? row_stream<C>{reinterpret_cast<C*>(address(t, row)), row_stride(t)}
-                       : row_stream<C>{tile(streams.size() + static_cast<std::size_t>(store)), padded};
+      row_stream<C>& to = stores[static_cast<std::size_t>(store)];
+      if (is_direct(t)) {
+        to = {reinterpret_cast<C*>(address(t, row)), row_stride(t)};
+        to.past_cache = context.streaming[static_cast<std::size_t>(t)] &&
+                        scandsl::detail::begins_lines(to.data, to.row * static_cast<std::int64_t>(sizeof(C)));
+        past_cache = past_cache || to.past_cache;
+      } else {
+        to = {tile(streams.size() + static_cast<std::size_t>(store)), padded};
+      }
     }
   }
   /// Writes staged outputs to memory.
@@ -238,6 +246,7 @@ private:
   /// By tensor: whether it varies along the row; has real numbers; and is read or written where it lies.
   std::array<bool, max_tensors> walked{}, real{}, direct{};
   std::vector<row_stream<C>> streams, stores;
+  bool past_cache = false;  ///< some output is written so
   std::vector<row_gather<width>> gathers;
   std::vector<bool> staged;  ///< streams that a stage before has filled
   raw_buffer<C> tiles, values;

@@ -41,7 +41,7 @@ template <class C, class Instructions = xsimd::default_arch> struct strip_contex
   const problem* bound = nullptr;
   const iteration_space* space = nullptr;
   std::vector<C> parameters;
-  std::array<bool, max_tensors> streaming{};  ///< outputs too large for the cache
+  std::array<bool, max_tensors> streaming{};  ///< outputs that are written past the caches
 
   const program& p() const { return *kernels->p; }
   const walk_table& table() const { return *kernels->table; }
@@ -436,15 +436,21 @@ private:
 
   void point_stores(const walk_stage& stage, std::int64_t low, std::int64_t steps, bool backwards,
                     bool at_boundary) {
+    past_cache = false;
     for (const std::int16_t index : stage.stores) {
       const int tensor = p.stores[index].tensor;
       pack_stream<C>* row = store_rows[static_cast<std::size_t>(index)];
       for (int j = 0; j < packs; ++j) {
-        if (is_bound(tensor) && is_direct(tensor, j))
+        if (is_bound(tensor) && is_direct(tensor, j)) {
           row[j] = stepping(reinterpret_cast<C*>(address(tensor, j, low, at_boundary)), walk_stride(tensor),
                             steps, backwards);
-        else
+          row[j].past_cache =
+              context.streaming[static_cast<std::size_t>(tensor)] &&
+              scandsl::detail::begins_lines(row[j].data, row[j].step * static_cast<std::int64_t>(sizeof(C)));
+          past_cache = past_cache || row[j].past_cache;
+        } else {
           row[j] = stepping(store_tile(index) + j * width, pitch, steps, backwards);
+        }
       }
     }
   }
@@ -513,6 +519,7 @@ private:
     frame.steps = steps;
     frame.ahead = (strip_policy::packs_ahead + packs - 1) / packs;
     run(frame);
+    if (past_cache) scandsl::detail::fence_streaming();
   }
   /// The carries of a sweep's scans at its start, kept for every restart.
   void save(int sweep_index) {
@@ -542,6 +549,7 @@ private:
   raw_buffer<C> carries, seeds, keeps, tiles, scratch, window_carries;
   raw_buffer<pack_stream<C>> stream_table, store_table;
   std::vector<pack_stream<C>*> stream_rows, store_rows;
+  bool past_cache = false;  ///< some output of the stage at hand is written so
   std::vector<gather_place<width>> gather_table;
   std::vector<gather_place<width>*> gather_rows;
   std::vector<C*> carry_rows;
