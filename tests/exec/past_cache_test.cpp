@@ -8,7 +8,7 @@
 #include "scandsl/ir/lower.hpp"
 #include "support/catch.hpp"
 
-// Outputs of calls that no cache holds are written past it (strip_policy::most_cached_bytes), where whole
+// Outputs of calls that no cache holds are written past it (strip_policy::uncached_call_bytes), where whole
 // lines are. That changes no bit: each row comes out as when it is computed alone, for which the caches have
 // room.
 
@@ -36,8 +36,9 @@ inline constexpr auto turned =
                  out<"end">(r, k) = last(scan(plain_sum, over(t), x(r, t, k))));
 
 constexpr std::int64_t rows = 4, steps = 2048, lanes = 640, row = steps * lanes, count = rows * row;
-static_assert(2 * 4 * count >= strip_policy::most_cached_bytes && 4 * count >= strip_policy::streaming_bytes);
-static_assert(2 * 4 * row < strip_policy::most_cached_bytes);
+static_assert(2 * 4 * count >= strip_policy::uncached_call_bytes &&
+              4 * count >= strip_policy::uncached_output_bytes);
+static_assert(2 * 4 * row < strip_policy::uncached_call_bytes);
 
 /// Numbers, the first one so many behind where a line begins.
 class numbers {

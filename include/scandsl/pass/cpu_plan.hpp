@@ -37,7 +37,7 @@ struct strip_policy {
   static constexpr std::int64_t even_rounds = 4;
   /// Where a program reads and writes more than a cache is likely to hold, outputs of so many bytes are
   /// written past it, where whole lines are: else each line is read before it is written.
-  static constexpr std::int64_t most_cached_bytes = 32 << 20, streaming_bytes = 8 << 20;
+  static constexpr std::int64_t uncached_call_bytes = 32 << 20, uncached_output_bytes = 8 << 20;
 };
 
 /// One long row, cut into pieces. Fixed sizes, so that the order of combination, and with it every bit of the

@@ -23,9 +23,9 @@ public:
     };
     std::int64_t bytes = 0;
     for (const bound_tensor& t : bound.tensors) bytes += bytes_of(t);
-    if (bytes >= strip_policy::most_cached_bytes)
+    if (bytes >= strip_policy::uncached_call_bytes)
       for (std::size_t t = 0; t < bound.tensors.size(); ++t)
-        context.streaming[t] = bytes_of(bound.tensors[t]) >= strip_policy::streaming_bytes;
+        context.streaming[t] = bytes_of(bound.tensors[t]) >= strip_policy::uncached_output_bytes;
     plan = plan_cpu_kernel(*kernels.p, *kernels.table, bound, space, device);
   }
 

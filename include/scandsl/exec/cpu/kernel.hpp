@@ -15,11 +15,22 @@ namespace scandsl::cpu_detail {
 
 template <class C> inline constexpr int pack_width = static_cast<int>(xsimd::batch<C>::size);
 
+/// Whether packs are whole lines, so that they may be written past the caches.
+template <class C>
+inline constexpr bool packs_are_lines = sizeof(xsimd::batch<C>) == scandsl::detail::line_bytes;
+/// Writes a pack so, where that is asked for. False: nothing has been written.
+template <class C>
+[[gnu::always_inline]] inline bool store_past_cache(bool asked, C* to, const xsimd::batch<C>& value) {
+  if constexpr (packs_are_lines<C>)
+    if (asked) scandsl::detail::store_streaming(to, value.data);
+  return packs_are_lines<C> && asked;
+}
+
 /// Where one pack of one stream lies: its W lanes at `data`, the next step `step` elements on.
 template <class C> struct pack_stream {
   C* data = nullptr;
   std::int64_t step = 0;
-  bool past_cache = false;  ///< packs that are whole lines are written past the caches
+  bool past_cache = false;  ///< what is written there goes past the caches
 };
 
 /// What a kernel is called with. (Here and in what calls these, `Instructions` keeps apart what files of one
@@ -228,9 +239,7 @@ template <class Group, stage_kind Kind, int Index, class C> class stage_kernel {
     template <int K> C* stream() const { return fetched(places.streams[K]); }
     template <int S> void store(const pack& value) const {
       const typename pack_places::place& to = places.stores[S];
-      if constexpr (Kind != stage_kind::boundary && sizeof(pack) == scandsl::detail::line_bytes)
-        if (to.past_cache) return scandsl::detail::store_streaming(to.at + beside, value.data);
-      value.store_unaligned(fetched(to));
+      if (!store_past_cache(to.past_cache, to.at + beside, value)) value.store_unaligned(fetched(to));
     }
     template <int K> C* keep() const { return places.streams[K].at + beside; }
     template <int I> value_of_node<Group, I, pack> read(index_constant<I>) const {

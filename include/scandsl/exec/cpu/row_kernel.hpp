@@ -20,7 +20,7 @@ namespace scandsl::cpu_detail {
 template <class C> struct row_stream {
   C* data = nullptr;
   std::int64_t row = 0;     ///< elements on to the next row
-  bool past_cache = false;  ///< packs that are whole lines are written past the caches
+  bool past_cache = false;  ///< what is written there goes past the caches
 };
 template <int W> struct row_gather {
   gather_place<W> place;  ///< lane[0]: of the row's first element
@@ -387,8 +387,7 @@ template <class Group, class C> class row_kernel {
                        const row_stream<C>& to = row.frame.stores[store];
                        C* const first = to.data + row.number * to.row + at;
                        const pack value(here::template get<Group::value.stores[store].value>(u, v));
-                       if constexpr (sizeof(pack) == scandsl::detail::line_bytes)
-                         if (to.past_cache) return scandsl::detail::store_streaming(first, value.data);
+                       if (store_past_cache(to.past_cache, first, value)) return;
                        __builtin_prefetch(first + rows_ahead * to.row, 1);
                        value.store_unaligned(first);
                      });

@@ -207,8 +207,7 @@ private:
       row_stream<C>& to = stores[static_cast<std::size_t>(store)];
       if (is_direct(t)) {
         to = {reinterpret_cast<C*>(address(t, row)), row_stride(t)};
-        to.past_cache = context.streaming[static_cast<std::size_t>(t)] &&
-                        scandsl::detail::begins_lines(to.data, to.row * static_cast<std::int64_t>(sizeof(C)));
+        to.past_cache = walks(t) && context.goes_past_cache(t, to.data, to.row);
         past_cache = past_cache || to.past_cache;
       } else {
         to = {tile(streams.size() + static_cast<std::size_t>(store)), padded};

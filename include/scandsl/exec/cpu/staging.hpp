@@ -231,8 +231,7 @@ template <class C, int W, class T>
 void scatter_adjacent(const C* tile, std::int64_t pitch, T* target, int valid, std::int64_t step,
                       std::int64_t steps, [[maybe_unused]] bool streaming) {
   if constexpr (std::is_same_v<C, T> && W * sizeof(T) == line_bytes) {
-    if (streaming && valid == W && is_line_aligned(target) &&
-        step * static_cast<std::int64_t>(sizeof(T)) % line_bytes == 0) {
+    if (streaming && valid == W && begins_lines(target, step * static_cast<std::int64_t>(sizeof(T)))) {
       for (std::int64_t t = 0; t < steps; ++t)
         store_streaming(target + t * step, load_raw<vec<C, W>>(tile + t * pitch));
       return fence_streaming();

@@ -43,6 +43,12 @@ template <class C, class Instructions = xsimd::default_arch> struct strip_contex
   std::vector<C> parameters;
   std::array<bool, max_tensors> streaming{};  ///< outputs that are written past the caches
 
+  /// Whether packs of an output do, of which the first is there, and the next ones so many elements on.
+  bool goes_past_cache(int tensor, const C* first, std::int64_t apart) const {
+    return packs_are_lines<C> && streaming[static_cast<std::size_t>(tensor)] &&
+           scandsl::detail::begins_lines(first, apart * static_cast<std::int64_t>(sizeof(C)));
+  }
+
   const program& p() const { return *kernels->p; }
   const walk_table& table() const { return *kernels->table; }
   bool reversed(const walk_stage& stage) const {
@@ -444,9 +450,7 @@ private:
         if (is_bound(tensor) && is_direct(tensor, j)) {
           row[j] = stepping(reinterpret_cast<C*>(address(tensor, j, low, at_boundary)), walk_stride(tensor),
                             steps, backwards);
-          row[j].past_cache =
-              context.streaming[static_cast<std::size_t>(tensor)] &&
-              scandsl::detail::begins_lines(row[j].data, row[j].step * static_cast<std::int64_t>(sizeof(C)));
+          row[j].past_cache = !at_boundary && context.goes_past_cache(tensor, row[j].data, row[j].step);
           past_cache = past_cache || row[j].past_cache;
         } else {
           row[j] = stepping(store_tile(index) + j * width, pitch, steps, backwards);
