@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "linear_cross_entropy/chunks.hpp"
 #include "support/catch.hpp"
 
 using namespace lce_test;
@@ -307,6 +308,25 @@ TEST_CASE("the plan of linear cross entropy says what a call holds") {
   CHECK(explain(plan()).find("48 chunks of 256 tokens") != std::string::npos);
   CHECK_FALSE(plan().keeps_logits_gradient);
   CHECK(explain(plan()).find("two passes") == std::string::npos);
+}
+
+TEST_CASE("tokens a chunk, by the shapes and the memory") {
+  bfloat16* const none = nullptr;
+  constexpr std::int64_t tokens = 12288, features = 4096;
+  const auto chunk = [&](std::int64_t classes, std::optional<std::int64_t> limit = {}) {
+    const ops::call_arguments call{
+        array::of(none, {tokens, features}), array::of(none, {classes, features}), {}, {}};
+    return ops::choose_chunk(call, ops::cuda_chunk_policy, limit,
+                             [&](std::int64_t each) { return each * classes * 2; });
+  };
+  // With x, the weight, their gradients and 16 MiB for products: 2768 MiB at 131072 classes, 848 at 32768.
+  for (const std::int64_t classes : {1024, 8192, 16384}) CHECK(chunk(classes).tokens == tokens);
+  for (const std::int64_t classes : {32768, 65536, 131072}) CHECK(chunk(classes).tokens == 2048);
+  CHECK(chunk(20000).tokens == 3072);  // as many fewer as make chunks alike
+  CHECK(chunk(131072).bytes == std::int64_t{512} << 20);
+  CHECK(chunk(131072, std::int64_t{300} << 20).tokens == 1024);
+  CHECK(chunk(131072, std::int64_t{131072} * 2).tokens == 1);
+  CHECK_THROWS_AS(chunk(131072, std::int64_t{131072} * 2 - 1), argument_error);
 }
 
 namespace {
