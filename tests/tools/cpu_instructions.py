@@ -21,15 +21,15 @@ PER_ELEMENT = {
     "chunk_cumsum_decay rows": (5.96, 6.46),
     "chunk_cumsum_decay strips": (2.02, 2.18),
     "decayed_sum backward rows": (21.36, 23.14),
-    "decayed_sum backward strips": (18.88, 20.46),
+    "decayed_sum backward strips": (18.01, 19.51),
     "decayed_sum rows": (6.54, 7.08),
     "decayed_sum strips": (2.36, 2.56),
     "logcumsumexp backward rows": (38.27, 41.45),
     "logcumsumexp backward strips": (42.92, 46.5),
     "logcumsumexp rows": (17.03, 18.45),
     "logcumsumexp strips": (13.97, 15.13),
-    "lrpe_cosine": (6.0, 6.5),
-    "md_lrpe_cosine": (11.84, 12.82),
+    "lrpe_cosine": (5.61, 6.07),
+    "md_lrpe_cosine": (11.42, 12.38),
 }
 
 

@@ -31,8 +31,9 @@ struct strip_policy {
   /// What one strip may keep between its sweeps and still find in the second-level cache.
   static constexpr std::int64_t cached_bytes = 1 << 20;
   /// Steps of a walk without scans: threads share what is longer, and take memory in the order of its
-  /// addresses.
-  static constexpr std::int64_t shared_walk_steps = 128;
+  /// addresses. Longer ones, which begin less often, where that is their order, and leave each thread
+  /// several.
+  static constexpr std::int64_t shared_walk_steps = 128, longest_shared_walk = 1024, walks_a_thread = 8;
   /// Up to so many strips a thread are made equally many for all, where the walk is one segment.
   static constexpr std::int64_t even_rounds = 4;
   /// Where a program reads and writes more than a cache is likely to hold, outputs of so many bytes are
@@ -132,6 +133,28 @@ inline bool walks_contiguously(const program& p, const loop_nest& nest, const cp
   return any;
 }
 
+/// Steps of a walk without scans that threads share. A power of two times the policy's, so that what rotates
+/// has its exact angles where it would have them otherwise.
+inline std::int64_t shared_walk_steps(const program& p, const loop_nest& nest, const cpu_device& device) {
+  const auto lies_between_steps = [&](const dimension& lanes, std::size_t t) {
+    return lanes.stride[t] != 0 && std::abs(lanes.stride[t]) < std::abs(nest.walk.back().stride[t]);
+  };
+  std::int64_t steps = strip_policy::shared_walk_steps, walks = nest.steps() / steps;
+  for (std::size_t i = 0; i + 1 < nest.lanes.size(); ++i) {
+    walks *= nest.lanes[i].extent;
+    for (int t = 0; t < p.tensors.count; ++t)
+      if (p.tensors[t].role != tensor_role::positions &&
+          lies_between_steps(nest.lanes[i], static_cast<std::size_t>(t)))
+        return steps;
+  }
+  while (steps < strip_policy::longest_shared_walk &&
+         walks / 2 >= strip_policy::walks_a_thread * device.threads) {
+    steps *= 2;
+    walks /= 2;
+  }
+  return steps;
+}
+
 /// Plans one kernel program. Reads the offsets of packed sequences where they are bound to memory.
 inline cpu_kernel_plan plan_cpu_kernel(const program& p, const walk_table& table, const problem& bound,
                                        const iteration_space& space, const cpu_device& device) {
@@ -141,7 +164,7 @@ inline cpu_kernel_plan plan_cpu_kernel(const program& p, const walk_table& table
   if (p.scans.count == 0) {
     if (table.axis < 0) plan.nests = choose_walk(nest, strip_policy::adjacent_packs * device.pack_width);
     plan.folded = table.axis >= 0 && nest.walk.size() == 1 && nest.steps() > strip_policy::shared_walk_steps;
-    if (plan.folded) plan.nests = fold_chunks(p, nest, strip_policy::shared_walk_steps);
+    if (plan.folded) plan.nests = fold_chunks(p, nest, shared_walk_steps(p, nest, device));
     return plan;
   }
   const scan_decl& scan = p.scans[0];

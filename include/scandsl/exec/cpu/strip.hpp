@@ -346,14 +346,16 @@ private:
             stepping(reinterpret_cast<C*>(address(read.tensor, j, low, at_boundary)), step, steps, backwards);
       } else if (still) {  // the same at every step: staged once a range, beside the kept values
         if (at_boundary || !filled[static_cast<std::size_t>(read.stream)])
-          stage_pack(kept(read.stream) + j * width, read.tensor, j, low, 0, 1, at_boundary);
+          stage_pack(kept(read.stream) + j * width, pitch, read.tensor, j, low, 0, 1, at_boundary);
         row[j] = {kept(read.stream) + j * width, 0};
       } else if (j > 0 && reads_as_before(read.tensor, j)) {
         row[j] = row[j - 1];
       } else {
+        // One pack for all of them is all that a step takes.
+        const std::int64_t wide = j == 0 && read_by_all(read.tensor) ? width : pitch;
         C* tile = stream_tile(read.stream) + j * width;
-        if (held != wanted) stage_pack(tile, read.tensor, j, low, step, steps, false);
-        row[j] = stepping(tile, pitch, steps, backwards);
+        if (held != wanted) stage_pack(tile, wide, read.tensor, j, low, step, steps, false);
+        row[j] = stepping(tile, wide, steps, backwards);
       }
     }
     held = wanted;
@@ -368,9 +370,16 @@ private:
     return base_of(j) == base_of(j - 1) && lanes_of(j, tensor).apart_by(0) &&
            lanes_of(j - 1, tensor).apart_by(0);
   }
-  /// Copies what a pack reads of a tensor at `steps` positions from `low` on into a tile.
-  void stage_pack(C* tile, int tensor, int j, std::int64_t low, std::int64_t step, std::int64_t steps,
-                  bool at_boundary) {
+  /// Whether every pack reads the same elements as the first one.
+  bool read_by_all(int tensor) {
+    for (int j = 1; j < packs; ++j)
+      if (!reads_as_before(tensor, j)) return false;
+    return true;
+  }
+  /// Copies what a pack reads of a tensor at `steps` positions from `low` on into a tile, of which a step
+  /// takes `wide` elements.
+  void stage_pack(C* tile, std::int64_t wide, int tensor, int j, std::int64_t low, std::int64_t step,
+                  std::int64_t steps, bool at_boundary) {
     const lane_map lanes = lanes_of(j, tensor);
     const dtype type = context.bound->tensors[static_cast<std::size_t>(tensor)].view.type;
     const auto offset_of = [&](std::int64_t t, int l) {
@@ -378,15 +387,15 @@ private:
     };
     if (p.tensors[tensor].role == tensor_role::positions) {
       const std::int64_t first = offset(tensor, j, low, at_boundary);
-      fill_integers<C, width>(tile, pitch, steps, lanes.apart_by(0),
+      fill_integers<C, width>(tile, wide, steps, lanes.apart_by(0),
                               [&](std::int64_t t, int l) { return first + offset_of(t, l); });
     } else if (p.tensors[tensor].kind == primitive::value_kind::integer) {
       const char* const data = address(tensor, j, low, at_boundary);
-      fill_integers<C, width>(tile, pitch, steps, lanes.apart_by(0), [&](std::int64_t t, int l) {
+      fill_integers<C, width>(tile, wide, steps, lanes.apart_by(0), [&](std::int64_t t, int l) {
         return load_integer(data, type, offset_of(t, l));
       });
     } else {
-      gather_pack<C, width>(tile, pitch, address(tensor, j, low, at_boundary), type, lanes, step, steps);
+      gather_pack<C, width>(tile, wide, address(tensor, j, low, at_boundary), type, lanes, step, steps);
     }
   }
   /// What an operand that is not bound is everywhere.
@@ -482,7 +491,7 @@ private:
 
   void walk(const walk_stage& stage, kernel<C> run, std::int64_t low, std::int64_t high) {
     const bool backwards = context.reversed(stage);
-    const std::int64_t longest = needs_tiles(stage) ? tile_steps : high - low;
+    const std::int64_t longest = steps_at_once(stage, high - low);
     for (std::int64_t done = 0; done < high - low;) {
       std::int64_t steps = std::min(longest, high - low - done), at;
       if (backwards) {
@@ -500,16 +509,28 @@ private:
       done += steps;
     }
   }
-  bool needs_tiles(const walk_stage& stage) const {
-    for (int j = 0; j < packs; ++j) {
-      for (const stream_read& read : stage.reads)
-        if (read.from == source::memory && is_bound(read.tensor) && walks(read.tensor) &&
-            !is_direct(read.tensor, j))
-          return true;
-      for (const std::int16_t index : stage.stores)
-        if (!is_bound(p.stores[index].tensor) || !is_direct(p.stores[index].tensor, j)) return true;
+  /// Steps between which no tile is filled or emptied: all, a tile's, or more where what is staged is one
+  /// pack for all.
+  std::int64_t steps_at_once(const walk_stage& stage, std::int64_t all) {
+    if (scratch_is_lent()) return tile_steps;
+    const auto is_in_place = [&](int tensor) {
+      for (int j = 0; j < packs; ++j)
+        if (!is_direct(tensor, j)) return false;
+      return true;
+    };
+    for (const std::int16_t index : stage.stores) {
+      const int tensor = p.stores[index].tensor;
+      if (!is_bound(tensor) || !is_in_place(tensor)) return tile_steps;
     }
-    return scratch_is_lent();
+    bool fills = false;
+    for (const stream_read& read : stage.reads) {
+      if (read.from != source::memory || !is_bound(read.tensor) || !walks(read.tensor) ||
+          is_in_place(read.tensor))
+        continue;
+      if (!read_by_all(read.tensor)) return tile_steps;
+      fills = true;
+    }
+    return fills ? tile_steps * packs : all;
   }
 
   void call(kernel<C> run, std::int64_t steps) {
