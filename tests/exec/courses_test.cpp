@@ -104,12 +104,17 @@ TEST_CASE("angles turn at positions close to the last integer", "[exec][position
 
 TEST_CASE("angles at such positions have the same bits on any number of threads",
           "[exec][positions][threads]") {
-  for (const std::int64_t lanes : {37, 640}) {
+  struct sizes {
+    std::int64_t steps, lanes;
+  };
+  // The longer ones in parts whose length depends on the number of threads, where it may.
+  for (const auto [steps, lanes] :
+       {sizes{601, 37}, sizes{601, 640}, sizes{9001, 1}, sizes{9001, 37}, sizes{16400, 32}}) {
     const std::vector<float> angles = angles_of(lanes);
-    const outputs once = turn(cpu{1}, angles, 601, -9, 20);
+    const outputs once = turn(cpu{1}, angles, steps, -9, 20);
     for (const int threads : {2, 3, 7}) {
-      CAPTURE(lanes, threads);
-      const outputs again = turn(cpu{threads}, angles, 601, -9, 20);
+      CAPTURE(steps, lanes, threads);
+      const outputs again = turn(cpu{threads}, angles, steps, -9, 20);
       for (std::size_t i = 0; i < once.size(); ++i)
         CHECK(std::memcmp(once[i].data(), again[i].data(), once[i].size() * sizeof(float)) == 0);
     }

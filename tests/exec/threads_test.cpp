@@ -62,13 +62,33 @@ TEST_CASE("what turns from step to step gives the same bits on any number of thr
   };
   for (const auto [rows, steps, lanes] :
        {sizes{1, 512, 96}, sizes{1, 1024, 128}, sizes{3, 129, 72}, sizes{2, 1000, 44}, sizes{1, 1, 50},
-        sizes{4, 9, 1}, sizes{2, 9001, 17}})
+        sizes{4, 9, 1}, sizes{2, 9001, 17}, sizes{2, 8200, 32}})
     for (const int threads : {2, 3, 8, 9, 16}) {
       CAPTURE(rows, steps, lanes, threads);
       // (In brackets: nobody reads half a million numbers.)
       CHECK((turn<float>(rows, steps, lanes, 1) == turn<float>(rows, steps, lanes, threads)));
       CHECK((turn<double>(rows, steps, lanes, 1) == turn<double>(rows, steps, lanes, threads)));
     }
+}
+
+TEST_CASE("threads share long walks in parts, longer ones where nothing lies between steps",
+          "[exec][threads]") {
+  const auto part = [](int threads, std::int64_t steps, std::int64_t lanes, bool rows_between = false) {
+    constexpr std::int64_t rows = 2;
+    float* const none = nullptr;
+    const auto whole = rows_between ? view(none, dim{rows, lanes}, dim{steps, rows * lanes}, dim{lanes, 1})
+                                    : view(none, dim{rows, steps * lanes}, dim{steps, lanes}, dim{lanes, 1});
+    const cpu_plan planned = plan<turned>(cpu_device{threads, 16}, turned_x = whole,
+                                          theta = shape<float>(lanes), turned_y = whole);
+    return planned.kernels[0].plan.nests.front().steps();
+  };
+  CHECK(part(2, 8192, 32) == 1024);
+  CHECK(part(16, 8192, 32) == 128);  // else too few for each
+  CHECK(part(1, 9001, 32) == 512);   // else a tenth is left over
+  CHECK(part(2, 8192, 17) == 128);   // packs of other lanes then
+  CHECK(part(2, 8192, 1) == 128);
+  CHECK(part(2, 8192, 32, true) == 128);
+  CHECK(part(2, 100, 32) == 100);
 }
 
 TEST_CASE("every run gives the same bits, on any number of threads", "[exec][threads]") {

@@ -1,5 +1,6 @@
 #pragma once
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 
 #include "scandsl/pass/kernel_problem.hpp"
@@ -133,21 +134,28 @@ inline bool walks_contiguously(const program& p, const loop_nest& nest, const cp
   return any;
 }
 
-/// Steps of a walk without scans that threads share. A power of two times the policy's, so that what rotates
-/// has its exact angles where it would have them otherwise.
-inline std::int64_t shared_walk_steps(const program& p, const loop_nest& nest, const cpu_device& device) {
-  const auto lies_between_steps = [&](const dimension& lanes, std::size_t t) {
-    return lanes.stride[t] != 0 && std::abs(lanes.stride[t]) < std::abs(nest.walk.back().stride[t]);
-  };
+/// Steps of a walk without scans that threads share: longer than they have to be where packs are of the same
+/// lanes then, those that lie side by side between two steps, and nothing else lies there. (Where one lane of
+/// a pack leaps, angles of all are computed anew: other packs would have other bits.) A power of two times
+/// the policy's, so that exact angles are where they are otherwise.
+inline std::int64_t steps_of_shared_walk(const program& p, const loop_nest& nest, const cpu_device& device) {
   std::int64_t steps = strip_policy::shared_walk_steps, walks = nest.steps() / steps;
-  for (std::size_t i = 0; i + 1 < nest.lanes.size(); ++i) {
-    walks *= nest.lanes[i].extent;
-    for (int t = 0; t < p.tensors.count; ++t)
-      if (p.tensors[t].role != tensor_role::positions &&
-          lies_between_steps(nest.lanes[i], static_cast<std::size_t>(t)))
-        return steps;
+  if (nest.lanes.empty() || nest.lanes.back().extent % device.pack_width != 0) return steps;
+  bool inside = false;
+  for (std::size_t i = 0; i < nest.lanes.size(); ++i) {
+    const bool is_innermost = i + 1 == nest.lanes.size();
+    if (!is_innermost) walks *= nest.lanes[i].extent;
+    for (int t = 0; t < p.tensors.count; ++t) {
+      const std::int64_t lane = std::abs(nest.lanes[i].stride[static_cast<std::size_t>(t)]),
+                         step = std::abs(nest.walk.back().stride[static_cast<std::size_t>(t)]);
+      if (p.tensors[t].role == tensor_role::positions || lane == 0 || step == 0) continue;
+      if ((lane < step) != is_innermost) return steps;
+      inside = inside || is_innermost;
+    }
   }
-  while (steps < strip_policy::longest_shared_walk &&
+  // What is left over at the end is walked by itself, by fewer threads.
+  while (inside && steps < strip_policy::longest_shared_walk &&
+         nest.steps() % (2 * steps) <= nest.steps() / 16 &&
          walks / 2 >= strip_policy::walks_a_thread * device.threads) {
     steps *= 2;
     walks /= 2;
@@ -164,7 +172,7 @@ inline cpu_kernel_plan plan_cpu_kernel(const program& p, const walk_table& table
   if (p.scans.count == 0) {
     if (table.axis < 0) plan.nests = choose_walk(nest, strip_policy::adjacent_packs * device.pack_width);
     plan.folded = table.axis >= 0 && nest.walk.size() == 1 && nest.steps() > strip_policy::shared_walk_steps;
-    if (plan.folded) plan.nests = fold_chunks(p, nest, shared_walk_steps(p, nest, device));
+    if (plan.folded) plan.nests = fold_chunks(p, nest, steps_of_shared_walk(p, nest, device));
     return plan;
   }
   const scan_decl& scan = p.scans[0];
